@@ -9,6 +9,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
 use super::create::Quiet;
@@ -93,8 +94,9 @@ impl ClientContext for Assignments {
 }
 
 fn sources(partitions: &TopicPartitionList) -> impl Iterator<Item = Shard> {
-    let numbers: Vec<i32> = partitions.elements().iter().map(|element| element.partition()).collect();
-    numbers.into_iter().filter_map(|number| u16::try_from(number).ok().map(Shard))
+    let number = |element: &TopicPartitionListElem<'_>| u16::try_from(element.partition()).ok();
+    let numbers: Vec<u16> = partitions.elements().iter().filter_map(number).collect();
+    numbers.into_iter().map(Shard)
 }
 
 impl ConsumerContext for Assignments {

@@ -12,7 +12,7 @@ use kinfolk_api::Event;
 use kinfolk_conformance::{block_on, edge};
 use kinfolk_core::graph::EdgeAction;
 use kinfolk_core::{IdKind, Sequence, Shard};
-use kinfolk_fleet::{Fleet, Kafka, NewDeployment, Projection, Relay, Settings, TopicSource};
+use kinfolk_fleet::{Fleet, Kafka, NewDeployment, Projection, Relay, Settings, ShardStatus, TopicSource};
 use rdkafka::admin::{AlterConfig, ResourceSpecifier};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::Message;
@@ -289,7 +289,7 @@ fn kafka_may_be_away() {
     }
     let behind = |fixture: &Fixture| {
         let status = block_on(fixture.store.status()).unwrap();
-        let behind: u64 = status.shards.iter().filter_map(|shard| shard.relay_behind()).sum();
+        let behind: u64 = status.shards.iter().filter_map(ShardStatus::relay_behind).sum();
         let hidden =
             status.hosts.iter().filter_map(|host| host.condition.as_ref().ok()?.changes_behind).max();
         (behind, hidden)
