@@ -1,6 +1,7 @@
 //! Exports and verification: every edge once and in order, and each sort of difference is found and repaired.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kinfolk_conformance::{SimulatedClock, block_on, user};
 use kinfolk_core::bulk::VerifyReport;
@@ -44,6 +45,34 @@ fn verify(store: &Fleet, repair: bool) -> VerifyReport {
 fn in_both(databases: &Databases, sql: &str) {
     databases.execute(1, sql);
     databases.execute(2, sql);
+}
+
+/// The whole follower side is gone, and comes back by one command while others write.
+#[test]
+fn the_follower_side_is_rebuilt_under_load() {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, Projecting::AtOnce);
+    let store = populated(&stores);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                let action = if round % 2 == 0 { EdgeAction::Unfollow } else { EdgeAction::Follow };
+                for number in 0..USERS {
+                    write(&store, action, number, (number + 1) % USERS);
+                }
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        stores.with_databases(IDS, |databases| in_both(databases, "TRUNCATE followers, follower_counts"));
+        let report = verify(&store, true);
+        assert!(report.repaired >= USERS * 4, "{report:?}");
+        ends.store(true, Ordering::Relaxed);
+    });
+    wait_until_projected(&store);
+    assert_eq!(verify(&store, false).difference_count, 0);
 }
 
 #[test]

@@ -6,11 +6,13 @@ use crate::support::Sandbox;
 
 const FLEET: &str = "[fleet]\ncatalog = \"postgres://me:secret@127.0.0.1:1/catalog\"\n\
                      [fleet.hosts]\na = \"host=127.0.0.1 port=1 password=secret\"\n";
+const KAFKA: &str = "[kafka]\nsasl = \"plain\"\nusername = \"me\"\npassword = \"secret\"\n";
 
 #[test]
 fn passwords_are_not_printed() {
-    let sandbox = Sandbox::configured(FLEET);
+    let sandbox = Sandbox::configured(&format!("{FLEET}{KAFKA}"));
     let printed = sandbox.ok("config");
+    assert!(printed.contains("password = \"***\""), "{printed}");
     assert!(printed.contains("catalog = \"postgres://me:***@127.0.0.1:1/catalog\""), "{printed}");
     assert!(printed.contains("hosts = { \"a\" = \"host=127.0.0.1 port=1 password=***\" }"), "{printed}");
     for line in ["serve --http 127.0.0.1:0 --resp 127.0.0.1:0", "fleet init", "fleet status"] {
@@ -117,7 +119,8 @@ fn commands_that_need_a_folder_say_so() {
 #[test]
 fn roles_that_are_not_there_yet_are_refused() {
     let sandbox = Sandbox::configured(FLEET);
-    for role in ["relay", "fan-out", "suggest"] {
+    assert!(sandbox.fails("serve --role relay", 2).contains("the role relay needs kafka.brokers"));
+    for role in ["fan-out", "suggest"] {
         let message = sandbox.fails(&format!("serve --role {role}"), 1);
         assert!(message.contains("not available"), "{message}");
     }

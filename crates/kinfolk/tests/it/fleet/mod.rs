@@ -6,6 +6,7 @@ mod configuration;
 mod databases;
 mod encryption;
 mod files;
+mod kafka;
 mod processes;
 mod readiness;
 mod same_results;
