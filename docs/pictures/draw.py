@@ -103,7 +103,7 @@ def architecture():
     picture.text(310, 436, "projections: derived from the log, compared with each other, repaired", "small", "middle")
     picture.rect(610, 220, 180, 226, "box")
     picture.text(700, 300, "Fleet", "title", "middle")
-    for number, line in enumerate(["many processes", "shards on PostgreSQL", "the graph, no content yet"]):
+    for number, line in enumerate(["many processes", "shards on PostgreSQL", "changes on Kafka", "the graph, no content yet"]):
         picture.text(700, 322 + 20 * number, line, "small", "middle")
     picture.save("architecture.svg")
 

@@ -1,6 +1,8 @@
 //! Profiles: how a graph is stored. Commands, bulk work and the server use a profile through these traits; the
 //! configuration decides which one. Commands that open a graph in this process open a folder, the local profile.
 
+#[cfg(test)]
+mod dashboard;
 mod embedded;
 mod files;
 #[cfg(feature = "fleet")]

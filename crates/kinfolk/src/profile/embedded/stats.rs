@@ -154,6 +154,7 @@ mod tests {
     use kinfolk_server::{Metrics, Operation, Protocol};
 
     use super::*;
+    use crate::profile::dashboard::metrics_of;
 
     /// Statistics that need no panel.
     const NOT_SHOWN: [&str; 7] = [
@@ -165,20 +166,6 @@ mod tests {
         "kinfolk_unreadable_total",
         "kinfolk_purged_comments_waiting",
     ];
-
-    /// The metrics in the queries of the dashboard.
-    fn dashboard() -> BTreeSet<String> {
-        let dashboard = include_str!("../../../../../docs/operating/grafana.json");
-        let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
-        let panels = dashboard["panels"].as_array().unwrap().iter();
-        let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
-        let words = targets.flat_map(|target| {
-            let query = target["expr"].as_str().unwrap();
-            query.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
-        });
-        let is_metric = |word: &&str| word.starts_with("kinfolk_") || word.starts_with("process_");
-        words.filter(is_metric).map(str::to_owned).collect()
-    }
 
     #[test]
     fn the_dashboard_shows_all_statistics_and_only_metrics_that_exist() {
@@ -195,7 +182,7 @@ mod tests {
             .filter(|line| !line.starts_with('#'))
             .filter_map(|line| line.split(['{', ' ']).next())
             .collect();
-        let shown = dashboard();
+        let shown = metrics_of(include_str!("../../../../../docs/operating/grafana.json"));
         for name in &shown {
             assert!(samples.contains(name.as_str()), "the dashboard asks for {name}, which is not rendered");
         }

@@ -142,3 +142,72 @@ fn stats(observed: &Observed) -> Vec<Stat> {
     stats.extend(shard_stats(&observed.status.shards));
     stats
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Instant;
+
+    use kinfolk_core::{IdKind, Shard};
+    use kinfolk_fleet::{FleetStatus, HostCondition, ProcessStatus};
+
+    use super::*;
+    use crate::profile::dashboard::metrics_of;
+
+    /// A shard of which everything is known.
+    fn shard(number: u16, newest: u64, relayed: Option<u64>) -> ShardStatus {
+        let relay = ProcessStatus { role: "relay".to_owned(), address: "10.0.0.1".to_owned(), process: 7 };
+        ShardStatus {
+            shard: Shard(number),
+            host: "a".to_owned(),
+            newest: Some(Sequence(newest)),
+            relayed: relayed.map(Sequence),
+            relay: relayed.map(|_| relay),
+            projected: Some(Sequence(newest)),
+        }
+    }
+
+    fn observed(shards: Vec<ShardStatus>) -> Observed {
+        let condition = HostCondition { changes_behind: Some(0), clock_lead: Duration::ZERO };
+        let host = HostStatus { name: "a".to_owned(), shards: shards.len(), condition: Ok(condition) };
+        let status =
+            FleetStatus { id_kind: IdKind::Integer, shards, hosts: vec![host], processes: BTreeSet::new() };
+        Observed { at: Instant::now(), status }
+    }
+
+    /// The values of a name, in their order.
+    fn values(stats: &[Stat], name: &str) -> Vec<u64> {
+        stats.iter().filter(|stat| stat.name == name).map(|stat| stat.value as u64).collect()
+    }
+
+    #[test]
+    fn the_dashboard_shows_all_statistics_and_only_those_that_exist() {
+        let stats = stats(&observed(vec![shard(0, 5, Some(5)), shard(1, 9, Some(8))]));
+        let shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
+        let given: BTreeSet<String> = stats.iter().map(|stat| stat.name.to_owned()).collect();
+        assert_eq!(shown, given);
+        let names: Vec<&str> =
+            stats.chunk_by(|one, next| one.name == next.name).map(|of| of[0].name).collect();
+        assert_eq!(names.len(), given.len(), "values of one name come one after another: {names:?}");
+    }
+
+    #[test]
+    fn a_late_relay_is_an_alarm() {
+        let idle = ShardStatus { relay: None, ..shard(1, RELAY_ALARM, Some(1)) };
+        let late = |newest| stats(&observed(vec![shard(0, newest, Some(5)), idle.clone()]));
+        let in_time = late(5);
+        assert_eq!(values(&in_time, "kinfolk_fleet_relay_behind"), [99_999]);
+        assert_eq!(values(&in_time, "kinfolk_fleet_relay_late"), [0]);
+        assert_eq!(values(&in_time, "kinfolk_fleet_shards_without_relay"), [1]);
+        assert_eq!(values(&in_time, "kinfolk_fleet_relay_shards"), [1]);
+        assert_eq!(values(&late(6), "kinfolk_fleet_relay_late"), [1]);
+    }
+
+    #[test]
+    fn a_fleet_without_kafka_has_no_statistics_of_relays() {
+        let stats = stats(&observed(vec![shard(0, 5, None)]));
+        assert_eq!(values(&stats, "kinfolk_fleet_shard_newest"), [5]);
+        let of_relays = stats.iter().filter(|stat| stat.name.contains("relay")).count();
+        assert_eq!(of_relays, 0);
+    }
+}
