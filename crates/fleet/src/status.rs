@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kinfolk_core::{Frontier, IdKind, Position, Sequence, Shard};
+use kinfolk_core::{Epoch, Frontier, IdKind, Position, Sequence, Shard};
 
 use crate::Fleet;
 use crate::log::{LogReader, marks, relay_marks};
@@ -18,10 +18,14 @@ use crate::relay::{Owner, owners};
 pub struct FleetStatus {
     /// The kind of all ids.
     pub id_kind: IdKind,
+    /// The epoch, which every event of the topic names.
+    pub epoch: Epoch,
     /// Every logical shard, in order.
     pub shards: Vec<ShardStatus>,
     /// Every host, by name.
     pub hosts: Vec<HostStatus>,
+    /// How many logs are full, so that the writes of their shards are refused, as this process has found out last.
+    pub full_logs: usize,
     /// The processes that are connected to a host that answers, this one included.
     pub processes: BTreeSet<ProcessStatus>,
 }
@@ -142,8 +146,10 @@ impl Reader {
         };
         FleetStatus {
             id_kind: topology.id_kind,
+            epoch: topology.epoch,
             shards: topology.shards().map(shard).collect(),
             hosts: answers.iter().enumerate().map(host).collect(),
+            full_logs: self.shared.staleness.full(),
             processes: processes.into_iter().flatten().flatten().collect(),
         }
     }

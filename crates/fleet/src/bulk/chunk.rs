@@ -91,6 +91,7 @@ impl ShardImport {
         let statements = &self.writer.shared.statements;
         let rows = host.query(statements, Query::StagedPage, &[&number, &CHUNK]).await?;
         let Some(first) = rows.first() else { return Ok(0) };
+        self.writer.shared.staleness.require_room(self.shard).map_err(Failure::Transient)?;
         let chunk = Chunk { number: first.get(0), edges: rows.iter().map(Staged::of).collect() };
         let connection = host.writer().await?;
         let timeouts = self.writer.shared.settings.timeouts;

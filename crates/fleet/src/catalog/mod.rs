@@ -87,11 +87,6 @@ impl Catalog {
         Ok(Description { identity: row.get(0), id_kind, epoch: Epoch(row.get::<_, i64>(2) as u64), shards })
     }
 
-    /// An epoch that is later than all that the deployment has had.
-    pub(crate) async fn next_epoch(&self) -> Result<Epoch> {
-        Ok(epoch_after(self.describe().await?.epoch))
-    }
-
     /// Makes every process work in an epoch, once its hosts are ready for it.
     pub(crate) async fn publish_epoch(&self, epoch: Epoch) -> Result<()> {
         let client = self.client().await?;
@@ -117,9 +112,9 @@ impl Catalog {
     }
 }
 
-/// An epoch is the time of its beginning, in milliseconds, and later than the one before. Counting would not do: the catalog may be a
-/// backup that does not know the latest one.
-fn epoch_after(before: Epoch) -> Epoch {
+/// An epoch is the time of its beginning, in milliseconds, and later than the one before. Counting would not do: all databases may be
+/// backups that do not know the latest one.
+pub(crate) fn epoch_after(before: Epoch) -> Epoch {
     Epoch(SystemClock.now().millis().max(before.0 + 1))
 }
 

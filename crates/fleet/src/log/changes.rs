@@ -116,7 +116,7 @@ impl Reader {
 
 /// The same positions, beginning with another shard each time: a shard with a long backlog does not keep the others from being
 /// read.
-fn rotated(after: &[Position]) -> Vec<Position> {
+pub(crate) fn rotated(after: &[Position]) -> Vec<Position> {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     let mut rotated = after.to_vec();
     rotated.rotate_left(TURN.fetch_add(1, Ordering::Relaxed) % after.len().max(1));

@@ -6,6 +6,7 @@ mod marks;
 mod pages;
 mod retention;
 
+pub(crate) use changes::rotated;
 pub use entry::LoggedChange;
 pub(crate) use entry::{Entry, PlannedEvent, floor_after};
 pub(crate) use marks::{Mark, marks, relay_marks};

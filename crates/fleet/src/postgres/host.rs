@@ -140,8 +140,8 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             reads: pool(settings.read_connections, None)?,
-            // Verification reads by one of them what it compares under a lock that another holds.
-            writes: pool(settings.write_connections.max(2), Some(first_write))?,
+            // Verification reads by one of them what it compares under a lock that another holds. A relay keeps one.
+            writes: pool(settings.write_connections.max(2) + 1, Some(first_write))?,
             silence_max: timeouts.lock + timeouts.statement + Duration::from_secs(1),
         })
     }

@@ -14,7 +14,7 @@ use tokio_postgres::types::ToSql;
 
 use super::apply::ProjectedRows;
 use crate::Fleet;
-use crate::catalog::Topology;
+use crate::catalog::{Topology, epoch_after};
 use crate::fleet::Shared;
 use crate::postgres::{Failure, Host, IdValue, Query, id_min};
 use crate::write::{LOCK_CLASS, NetEdge};
@@ -32,7 +32,7 @@ const CLOSE: &str = "
 const DROP_FOLLOWERS: &str = "
     UPDATE projected SET epoch = {epoch}, sequence = 0;
     UPDATE shards SET epoch = {epoch};
-    DELETE FROM relayed;
+    UPDATE relayed SET epoch = {epoch}, sequence = 0;
     TRUNCATE followers, follower_counts";
 
 impl Fleet {
@@ -45,7 +45,14 @@ impl Fleet {
 
 async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
     let topology = shared.topology();
-    let epoch = shared.catalog().next_epoch().await.map_err(Failure::Final)?;
+    let mut latest = topology.epoch;
+    for host in &topology.hosts {
+        // The catalog may be a backup from before the latest epoch.
+        let rows = host.ask("SELECT max(epoch) FROM shards").await?;
+        let known = rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(0);
+        latest = Epoch(latest.0.max(known as u64));
+    }
+    let epoch = epoch_after(latest);
     try_join_all(topology.hosts.iter().map(|host| close(host, epoch))).await?;
     for source in topology.shards() {
         rebuild(shared, &topology, source, epoch).await?;

@@ -61,9 +61,21 @@ impl Staleness {
         self.0.subscribe()
     }
 
-    /// Whether the log of a shard holds as much as it may.
-    pub(crate) fn is_full(&self, shard: Shard) -> bool {
-        self.0.borrow().full.contains(&shard)
+    /// Returns an error if the log of a shard holds as much as it may.
+    pub(crate) fn require_room(&self, shard: Shard) -> Result<(), Error> {
+        if !self.0.borrow().full.contains(&shard) {
+            return Ok(());
+        }
+        let what = format!(
+            "the log of shard {}, which is full because its changes are not relayed or projected",
+            shard.0
+        );
+        Err(unavailable(&what, "nobody takes its changes"))
+    }
+
+    /// How many shards have full logs.
+    pub(crate) fn full(&self) -> usize {
+        self.0.borrow().full.len()
     }
 
     /// Whether the follower side of a host is within the bound.
@@ -108,7 +120,11 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
             newest: answered().flat_map(|answer| answer.newest.iter()).collect(),
             full: answered().flat_map(|answer| answer.full.iter().copied()).collect(),
         };
-        shared.staleness.0.send_replace(sampled);
+        let full = sampled.full.clone();
+        let before = shared.staleness.0.send_replace(sampled).full;
+        if !full.is_empty() && before.is_empty() {
+            tracing::error!(shards = full.len(), "the logs of shards are full: their writes are refused");
+        }
     }
 }
 

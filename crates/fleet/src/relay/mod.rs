@@ -7,6 +7,7 @@
 mod host;
 mod ownership;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kinfolk_core::{Error, Result};
@@ -25,18 +26,31 @@ pub struct Relay {
     condition: RelayCondition,
 }
 
-/// Whether a relay can reach its topic, as it has found out last. Clones share it.
+/// Whether a relay can do its work, as it has found out last. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct RelayCondition(Arc<Mutex<Option<String>>>);
+pub struct RelayCondition(
+    /// By the index of the host.
+    Arc<Mutex<BTreeMap<usize, String>>>,
+);
 
 impl RelayCondition {
-    /// Why nothing can be relayed right now, if so.
+    /// Why something can't be relayed right now, if so.
     pub fn problem(&self) -> Option<String> {
-        self.0.lock().clone()
+        self.0.lock().values().next().cloned()
     }
 
-    fn set(&self, problem: Option<String>) {
-        *self.0.lock() = problem;
+    fn set(&self, host: usize, problem: Option<String>) {
+        let mut problems = self.0.lock();
+        let before = match &problem {
+            Some(problem) => problems.insert(host, problem.clone()),
+            None => problems.remove(&host),
+        };
+        drop(problems);
+        match (before, problem) {
+            (None, Some(problem)) => tracing::warn!(host, problem, "changes can't be relayed"),
+            (Some(_), None) => tracing::info!(host, "changes are relayed again"),
+            _ => {}
+        }
     }
 }
 

@@ -48,11 +48,10 @@ pub(crate) async fn require_fitting(kafka: &Kafka, shards: usize) -> Result<()> 
 /// Creates the topic unless it is there, with one partition for each shard.
 pub(crate) async fn require_topic(kafka: &Kafka, shards: usize) -> Result<()> {
     let admin: Arc<AdminClient<Quiet>> = Arc::new(kafka.connect(&[])?);
-    let found = match partitions(&admin, kafka).await? {
-        0 if create(&admin, kafka, shards).await? => shards,
-        0 => known_partitions(&admin, kafka).await?,
-        found => found,
-    };
+    let found = created_or_found(&admin, kafka, shards).await;
+    // Ending a client takes a while.
+    drop(tokio::task::spawn_blocking(move || drop(admin)));
+    let found = found?;
     if found == shards {
         return Ok(());
     }
@@ -61,6 +60,15 @@ pub(crate) async fn require_topic(kafka: &Kafka, shards: usize) -> Result<()> {
         "the topic {topic} has {found} partitions, and the fleet has {shards} shards; name another topic in kafka.topic"
     );
     Err(Error::InvalidStore { detail })
+}
+
+/// The number of partitions of the topic, which is created if need be.
+async fn created_or_found(admin: &Arc<AdminClient<Quiet>>, kafka: &Kafka, shards: usize) -> Result<usize> {
+    match partitions(admin, kafka).await? {
+        0 if create(admin, kafka, shards).await? => Ok(shards),
+        0 => known_partitions(admin, kafka).await,
+        found => Ok(found),
+    }
 }
 
 /// How many partitions a topic has that was created a moment ago.
@@ -87,7 +95,7 @@ async fn partitions(admin: &Arc<AdminClient<Quiet>>, kafka: &Kafka) -> Result<us
 
 /// Creates the topic. Returns whether it was not there.
 async fn create(admin: &AdminClient<Quiet>, kafka: &Kafka, shards: usize) -> Result<bool> {
-    let in_sync = kafka.replication.saturating_sub(1).max(1).to_string();
+    let in_sync = kafka.replication.saturating_sub(1).clamp(1, 2).to_string();
     let topic = NewTopic::new(&kafka.topic, shards as i32, TopicReplication::Fixed(kafka.replication.into()))
         .set("cleanup.policy", "delete")
         .set("min.insync.replicas", &in_sync)

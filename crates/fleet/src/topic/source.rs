@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::{Error, Frontier, Result, Shard};
 use rdkafka::config::RDKafkaLogLevel;
@@ -21,6 +21,9 @@ use crate::project::{ChangeSource, SourceBatch};
 
 /// How long the thread waits for a message before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
+
+/// How long a message waits for room.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 const SEEK_MAX: Duration = Duration::from_secs(2);
 
@@ -48,6 +51,7 @@ impl TopicSource {
             ("auto.offset.reset", "latest"),
             ("partition.assignment.strategy", "cooperative-sticky"),
             ("session.timeout.ms", "6000"),
+            ("max.poll.interval.ms", "30000"),
             ("heartbeat.interval.ms", "2000"),
             ("queued.max.messages.kbytes", "16384"),
         ];
@@ -140,23 +144,32 @@ impl Reader {
         if i32::from(logged.change.position.shard.0) != message.partition() {
             return;
         }
+        let began = Instant::now();
         loop {
             match self.windows.offer(epoch, &logged) {
                 Offer::Settled => return,
-                Offer::Earlier(messages) => {
-                    // Messages that came twice are in between: then the next look goes further.
-                    let offset = message.offset().saturating_sub(messages as i64).max(0);
-                    let (topic, partition) = (message.topic(), message.partition());
-                    if offset < message.offset()
-                        && self.consumer.seek(topic, partition, Offset::Offset(offset), SEEK_MAX).is_ok()
-                    {
-                        return;
-                    }
-                    // Offered once more, it is taken in the end.
-                }
+                Offer::Earlier(messages) if self.go_back(message, messages) => return,
+                // Offered once more, it is taken in the end.
+                Offer::Earlier(_) => {}
                 Offer::Full if self.ends.load(Ordering::Relaxed) => return,
+                Offer::Full if began.elapsed() > WAIT_MAX => {
+                    // One source that stands still must not keep the others from being read. The log has what it needs.
+                    self.windows.empty(logged.change.position.shard);
+                    return;
+                }
                 Offer::Full => self.windows.wait_for_room(POLL),
             }
         }
+    }
+
+    /// Reads again from so many messages before one. Messages that came twice may be in between: then the next look goes further.
+    fn go_back(&self, message: &BorrowedMessage<'_>, messages: u64) -> bool {
+        let (topic, partition) = (message.topic(), message.partition());
+        let Ok((oldest, _)) = self.consumer.fetch_watermarks(topic, partition, SEEK_MAX) else {
+            return false;
+        };
+        let offset = message.offset().saturating_sub(messages as i64).max(oldest);
+        offset < message.offset()
+            && self.consumer.seek(topic, partition, Offset::Offset(offset), SEEK_MAX).is_ok()
     }
 }

@@ -25,7 +25,7 @@ pub(super) enum Offer {
     Settled,
     /// The source should be read again from so many messages before this one: its marks are further back.
     Earlier(u64),
-    /// There is no room until a host has applied more.
+    /// There is no room until a host has applied more, or has said where it is.
     Full,
 }
 
@@ -70,6 +70,13 @@ impl Windows {
         let mut state = self.state.lock();
         for source in sources {
             state.windows.remove(&source);
+        }
+    }
+
+    /// Forgets the changes of a source: they are read from the log.
+    pub(super) fn empty(&self, source: Shard) {
+        if let Some(window) = self.state.lock().windows.get_mut(&source) {
+            window.changes.clear();
         }
     }
 

@@ -15,7 +15,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::transaction::BatchWriter;
 use crate::fleet::Shared;
-use crate::postgres::unavailable;
 
 /// Runs that wait for one host; more are refused. One transaction of a client can have 10,000.
 const QUEUE_MAX: usize = 16_384;
@@ -84,12 +83,7 @@ impl Writers {
     fn hand_over(&self, requests: Vec<WriteRequest>) -> Result<oneshot::Receiver<Vec<Result<Receipt>>>> {
         let topology = self.shared.topology();
         let shard = topology.shard_of(requests[0].follower);
-        if self.shared.staleness.is_full(shard) {
-            return Err(unavailable(
-                &format!("shard {}", shard.0),
-                "its log is full: nobody relays or projects it",
-            ));
-        }
+        self.shared.staleness.require_room(shard)?;
         let (reply, receipts) = oneshot::channel();
         let sent = self.queue(topology.host_of(shard)).try_send(Run { requests, reply });
         sent.map(|()| receipts).map_err(|_| Error::Overloaded { retry_after: RETRY_AFTER })

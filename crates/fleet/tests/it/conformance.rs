@@ -9,7 +9,7 @@ use kinfolk_conformance::{
 };
 use kinfolk_fleet::Fleet;
 
-use crate::deployments::{Projecting, Stores, servers};
+use crate::deployments::{Projecting, Stores, patient, servers};
 
 /// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
 pub fn all_pass(cases: &[Case<Fleet>], scope: CaseScope, make: StoreFactory<'_, Fleet>) {
@@ -21,7 +21,7 @@ pub fn all_pass(cases: &[Case<Fleet>], scope: CaseScope, make: StoreFactory<'_, 
 
 fn the_suite_passes(setting: usize, projecting: Projecting) {
     let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 4, projecting);
+    let stores = Stores::new(servers, 4, projecting).with_settings(patient);
     let setting = CaseScope::all().nth(setting).unwrap();
     let make = |ids, clock| stores.make(ids, clock);
     all_pass(&suite::graph(), setting, &make);
@@ -50,7 +50,7 @@ suite_tests! {
 
 fn histories_agree(projecting: Projecting) {
     let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 4, projecting);
+    let stores = Stores::new(servers, 4, projecting).with_settings(patient);
     let make = |ids, clock| stores.make(ids, clock);
     graph_histories(&make, Some(&|store| stores.reopen(store)), 15, SEED);
     concurrent_histories(&make, 8, SEED);
@@ -75,7 +75,7 @@ fn the_suite_passes_on_256_shards() {
     let is_whole = std::env::var("KINFOLK_FLEET_SUITE").is_ok_and(|suite| suite == "whole");
     let runs = [Projecting::AtOnce, Projecting::Late(SEED)].into_iter().take(if is_whole { 2 } else { 1 });
     for projecting in runs {
-        let stores = Stores::new(servers.clone(), 256, projecting);
+        let stores = Stores::new(servers.clone(), 256, projecting).with_settings(patient);
         let make = |ids, clock| stores.make(ids, clock);
         for setting in CaseScope::all().take(if is_whole { usize::MAX } else { 1 }) {
             all_pass(&suite::graph(), setting, &make);

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::{Clock, IdKind};
-use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Relay, Settings, Timeouts, TopicSource};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
@@ -206,6 +207,12 @@ async fn connect(config: Config) -> Client {
     let (client, connection) = config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
+}
+
+/// Reads wait longer than usual for a follower side that is recent enough: a busy machine may be late.
+pub fn patient(settings: Settings) -> Settings {
+    let timeouts = Timeouts { visible: Duration::from_secs(5), ..settings.timeouts };
+    Settings { timeouts, ..settings }
 }
 
 /// A deployment that is kept for many stores.

@@ -1,7 +1,7 @@
 //! Topics and brokers for tests.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use kinfolk_fleet::Kafka;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rustix::process::Signal;
 
 use crate::deployments::{signal, stack};
@@ -59,6 +60,13 @@ impl Topic {
         &self.name
     }
 
+    /// How many messages a partition has had.
+    pub fn end(&self, partition: i32) -> i64 {
+        let consumer: BaseConsumer =
+            ClientConfig::new().set("bootstrap.servers", &self.brokers).create().unwrap();
+        consumer.fetch_watermarks(&self.name, partition, Duration::from_secs(30)).unwrap().1
+    }
+
     /// The settings of a process that uses it.
     pub fn settings(&self) -> Kafka {
         Kafka { topic: self.name.clone(), ..Kafka::new(&self.brokers) }
@@ -94,7 +102,12 @@ impl Cluster {
     }
 
     pub fn signal(&self, node: usize, sent: Signal) {
-        signal(self.facts["KAFKA_PIDS"].split(',').nth(node).unwrap().parse().unwrap(), sent);
+        let process = self.facts["KAFKA_PIDS"].split(',').nth(node).unwrap();
+        signal(process.parse().unwrap(), sent);
+        // A broker that is still ending can't be started again.
+        while sent == Signal::KILL && Path::new("/proc").join(process).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Starts the brokers that were killed, on their data.

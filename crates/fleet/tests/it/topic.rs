@@ -1,6 +1,7 @@
 //! Kafka in the middle: the same cases and histories as without it, a topic that fits or is refused, and messages that are gone.
 
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_conformance::suite::{self, CaseScope};
@@ -9,23 +10,20 @@ use kinfolk_conformance::{
 };
 use kinfolk_core::graph::EdgeAction;
 use kinfolk_core::{Error, IdKind};
-use kinfolk_fleet::{Fleet, Kafka, NewDeployment, Relay, Sasl, Settings, Timeouts, TopicSource};
+use kinfolk_fleet::{
+    Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Retention, Sasl, Settings, TopicSource,
+};
 
 use crate::conformance::all_pass;
-use crate::deployments::{Databases, Projecting, Stores, servers};
+use crate::deployments::{Databases, Projecting, Stores, patient, servers};
 use crate::kafka::{Topic, brokers, new_name};
 use crate::projection::write;
 
 const IDS: IdKind = IdKind::Integer;
 
-/// Stores whose follower side comes through Kafka. A read waits longer for it than usual: each case begins with a new epoch, which
-/// the relay has to hear of first.
+/// Stores whose follower side comes through Kafka.
 fn stores() -> Option<Stores> {
     let (servers, _) = servers().zip(brokers())?;
-    let patient = |settings: Settings| {
-        let timeouts = Timeouts { visible: Duration::from_secs(10), ..settings.timeouts };
-        Settings { timeouts, ..settings }
-    };
     Some(Stores::new(servers, 4, Projecting::ByTopic).with_settings(patient))
 }
 
@@ -100,8 +98,49 @@ fn a_relay_that_stops_has_marked_what_it_has_sent() {
     }
     wait_for_relayed(&fleet, 1);
     block_on(relay.stop()).unwrap();
-    let status = block_on(fleet.status()).unwrap();
-    assert!(status.shards.iter().all(|shard| shard.relay.is_none()), "{status:?}");
+    for shard in block_on(fleet.status()).unwrap().shards {
+        let marked = shard.relayed.map(|sequence| sequence.0 as i64);
+        assert_eq!(marked, Some(topic.end(shard.shard.0.into())), "{shard:?}");
+    }
+    // The hosts end its sessions a moment later.
+    while block_on(fleet.status()).unwrap().shards.iter().any(|shard| shard.relay.is_some()) {}
+}
+
+/// The log is kept for a relay from its first attempt on, although there is no broker.
+#[test]
+fn the_log_is_kept_for_a_relay_that_has_never_reached_kafka() {
+    let Some((_databases, fleet)) = deployment() else { return };
+    Projection::start(&fleet, &Arc::new(LogSource::new(&fleet))).detach();
+    let relay = block_on(Relay::start(&fleet, &Kafka::new("127.0.0.1:1"))).unwrap();
+    while block_on(fleet.status()).unwrap().shards.iter().any(|shard| shard.relayed.is_none()) {}
+    for number in 1..=20 {
+        write(&fleet, EdgeAction::Follow, number, 0);
+    }
+    while block_on(fleet.status()).unwrap().shards.iter().any(|shard| shard.projection_behind() != Some(0)) {}
+    let nothing = Retention { age: Duration::ZERO, entries_max: 0 };
+    let trimmed = block_on(fleet.trim_log(nothing)).unwrap();
+    assert_eq!(trimmed.entries, 0, "{trimmed:?}");
+    assert!(trimmed.shards_held_back > 0, "{trimmed:?}");
+    while relay.condition().problem().is_none_or(|problem| !problem.contains("Kafka")) {}
+}
+
+/// A change that is missing in the log is not jumped: readers of the topic would wait for it.
+#[test]
+fn a_gap_in_the_log_is_not_relayed() {
+    let Some((brokers, (databases, fleet))) = brokers().zip(deployment()) else { return };
+    let topic = Topic::create(&brokers, 4);
+    let changes: Vec<_> = (1..=5).map(|number| write(&fleet, EdgeAction::Follow, 1, 1 + number)).collect();
+    let partition = changes[0].shard.0.into();
+    let database = if databases.number(1, "SELECT count(*) FROM log") > 0 { 1 } else { 2 };
+    databases.execute(database, "DELETE FROM log WHERE sequence = 3");
+    let relay = block_on(Relay::start(&fleet, &topic.settings())).unwrap();
+    while relay.condition().problem().is_none_or(|problem| !problem.contains("has a gap")) {}
+    while relayed(&fleet) < 2 {}
+    assert_eq!(topic.end(partition), 2);
+    let repaired = fleet.verify(true, &|_| {}).unwrap();
+    assert!(repaired.difference_count > 0, "{repaired:?}");
+    wait_for_relayed(&fleet, 5);
+    assert_eq!(topic.end(partition), 5);
 }
 
 /// Two relays share the shards, and one has them all once the other has gone.

@@ -68,7 +68,7 @@ fn the_follower_side_is_rebuilt_under_load() {
         });
         stores.with_databases(IDS, |databases| in_both(databases, "TRUNCATE followers, follower_counts"));
         let report = verify(&store, true);
-        assert!(report.repaired >= USERS * 4, "{report:?}");
+        assert!(report.repaired && report.difference_count >= USERS * 4, "{report:?}");
         ends.store(true, Ordering::Relaxed);
     });
     wait_until_projected(&store);

@@ -34,6 +34,7 @@ impl Status {
 #[derive(Serialize)]
 struct StatusDocument {
     ids: &'static str,
+    epoch: u64,
     shards: usize,
     /// Changes that are not in the topic yet, if anything was ever relayed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +113,7 @@ impl StatusDocument {
         let others = status.processes.into_iter().filter(|found| found.process != std::process::id());
         Self {
             ids: status.id_kind.name(),
+            epoch: status.epoch.0,
             shards: status.shards.len(),
             not_relayed: relay_behind(&status.shards),
             hosts: status.hosts.into_iter().map(host).collect(),
@@ -149,7 +151,8 @@ impl StatusDocument {
 impl Print for StatusDocument {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let relayed = self.not_relayed.map(|count| format!(", {} changes not relayed", grouped(count)));
-        writeln!(out, "{} shards, {} ids{}\n", self.shards, self.ids, relayed.unwrap_or_default())?;
+        let relayed = relayed.unwrap_or_default();
+        writeln!(out, "{} shards, {} ids, epoch {}{relayed}\n", self.shards, self.ids, self.epoch)?;
         let columns = [
             ("host", Align::Left),
             ("shards", Align::Right),

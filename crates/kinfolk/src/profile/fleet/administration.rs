@@ -132,6 +132,8 @@ fn stats(observed: &Observed) -> Vec<Stat> {
             observed.at.elapsed().as_secs_f64(),
         ),
     ];
+    let help = "Shards whose writes are refused because their logs are full.";
+    stats.push(gauge("kinfolk_fleet_full_logs", help, observed.status.full_logs as f64));
     if let Some(behind) = conditions().filter_map(|condition| condition.changes_behind).max() {
         let help = "Changes that the follower side of a host does not show yet, on the host that is furthest behind.";
         stats.push(gauge("kinfolk_fleet_changes_behind", help, behind as f64));
@@ -148,7 +150,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Instant;
 
-    use kinfolk_core::{IdKind, Shard};
+    use kinfolk_core::{Epoch, IdKind, Shard};
     use kinfolk_fleet::{FleetStatus, HostCondition, ProcessStatus};
 
     use super::*;
@@ -170,8 +172,14 @@ mod tests {
     fn observed(shards: Vec<ShardStatus>) -> Observed {
         let condition = HostCondition { changes_behind: Some(0), clock_lead: Duration::ZERO };
         let host = HostStatus { name: "a".to_owned(), shards: shards.len(), condition: Ok(condition) };
-        let status =
-            FleetStatus { id_kind: IdKind::Integer, shards, hosts: vec![host], processes: BTreeSet::new() };
+        let status = FleetStatus {
+            id_kind: IdKind::Integer,
+            epoch: Epoch(1),
+            shards,
+            hosts: vec![host],
+            full_logs: 0,
+            processes: BTreeSet::new(),
+        };
         Observed { at: Instant::now(), status }
     }
 

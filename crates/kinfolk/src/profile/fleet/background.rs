@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::FleetProfile;
+use crate::settings::Role;
 
 /// The interval between two looks at the hosts.
 const OBSERVE_EVERY: Duration = Duration::from_secs(5);
@@ -37,7 +38,9 @@ impl Background {
         };
         let mut loops = JoinSet::new();
         loops.spawn(observe(store.clone(), Arc::clone(&profile.status)));
-        let condition = relay.as_ref().map(Relay::condition).unwrap_or_default();
+        // Kafka may be away for everybody. A process that also serves is not taken out because of it.
+        let condition = relay.as_ref().filter(|_| profile.role == Role::Relay).map(Relay::condition);
+        let condition = condition.unwrap_or_default();
         loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
         let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
@@ -138,9 +141,13 @@ impl RelayAlarm {
     fn judge(&mut self, shards: &[ShardStatus]) {
         let behind = relay_behind(shards).unwrap_or(0);
         let is_on = behind >= RELAY_ALARM;
+        // Nobody knows how far a host is behind that does not answer.
+        if !is_on && shards.iter().any(|shard| shard.newest.is_none()) {
+            return;
+        }
         match (self.is_on, is_on) {
-            (false, true) => tracing::error!(behind, "Kafka is late: the logs of the shards grow"),
-            (true, false) => tracing::info!(behind, "Kafka has caught up"),
+            (false, true) => tracing::error!(behind, "the relay is late: the logs of the shards grow"),
+            (true, false) => tracing::info!(behind, "the relay has caught up"),
             _ => {}
         }
         self.is_on = is_on;

@@ -139,6 +139,11 @@ impl Profile for FleetProfile {
     }
 
     fn require_role(&self, role: Role) -> Result<()> {
+        if self.settings.log_changes_max <= self.retention.entries_max {
+            let message =
+                "fleet.log_changes_max must be above fleet.log_changes: writes would always be refused";
+            return Err(UsageError(message.to_owned()).into());
+        }
         match role {
             Role::Relay if self.kafka.is_none() => {
                 Err(UsageError("the role relay needs kafka.brokers".to_owned()).into())

@@ -124,6 +124,8 @@ fn roles_that_are_not_there_yet_are_refused() {
         let message = sandbox.fails(&format!("serve --role {role}"), 1);
         assert!(message.contains("not available"), "{message}");
     }
+    let limits = sandbox.fails("serve --fleet-log-changes 10 --fleet-log-changes-max 10", 2);
+    assert!(limits.contains("must be above fleet.log_changes"), "{limits}");
     assert!(sandbox.fails("serve --role king", 2).contains("expected one of all, api"));
 }
 

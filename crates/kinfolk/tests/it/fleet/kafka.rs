@@ -51,7 +51,8 @@ fn a_write_reaches_the_follower_side_through_its_roles() {
     assert_eq!(["newest", "relayed", "projected"].map(sum), [8, 8, 8], "{status}");
     assert!(marks.iter().all(|shard| shard["relay"].is_string()), "{status}");
     let text = sandbox.ok("fleet status --shards");
-    assert!(text.contains("4 shards, integer ids, 0 changes not relayed"), "{text}");
+    let epoch = &status["epoch"];
+    assert!(text.contains(&format!("4 shards, integer ids, epoch {epoch}, 0 changes not relayed")), "{text}");
 
     let metrics = eventually("metrics of the shards", || {
         Some(relay.get("/metrics").body).filter(|text| text.contains("kinfolk_fleet_shards_without_relay 0"))
