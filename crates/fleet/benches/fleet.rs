@@ -19,7 +19,7 @@ use kinfolk_core::graph::{
     CheckStore, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest,
 };
 use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Position};
-use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings};
+use kinfolk_fleet::{Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource};
 use tokio::runtime::Runtime;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::{Client, NoTls};
@@ -86,7 +86,7 @@ fn main() {
     Fleet::init(&settings, new).unwrap();
     let fleet = Arc::new(Fleet::open(settings.clone()).unwrap());
     let projecting = Fleet::open(Settings { role: "project".into(), ..settings.clone() }).unwrap();
-    let _projection = Projection::start(&projecting, &Arc::new(LogSource::new(&projecting)));
+    let projection = Projection::start(&projecting, &Arc::new(LogSource::new(&projecting)));
 
     let mut rates: [Vec<f64>; 4] = Default::default();
     for round in 0..plan.rounds {
@@ -113,6 +113,55 @@ fn main() {
         &runtime.block_on(visibility(&fleet, numbers)).to_string(),
     );
     import(&fleet, plan.imported);
+    drop(projection);
+    let first = first + plan.steady;
+    let relaying = Fleet::open(Settings { role: "relay".into(), ..settings }).unwrap();
+    through_kafka([&relaying, &projecting], &fleet, &runtime, &plan, first);
+}
+
+/// Relay and projection, each in a process of its own as it were, with a broker between them.
+fn through_kafka(
+    [relaying, projecting]: [&Fleet; 2],
+    fleet: &Arc<Fleet>,
+    runtime: &Runtime,
+    plan: &Plan,
+    first: u64,
+) {
+    let broker = Servers::start_one("kafka", &[], "KINFOLK_TEST_KAFKA=");
+    let kafka = Kafka::new(&broker.urls[0]);
+    let began = Instant::now();
+    let _relay = runtime.block_on(Relay::start(relaying, &kafka)).unwrap();
+    let relayed = runtime.block_on(async {
+        loop {
+            let shards = fleet.status().await.unwrap().shards;
+            if shards.iter().all(|shard| shard.relay_behind() == Some(0)) {
+                return shards
+                    .iter()
+                    .filter_map(|shard| shard.relayed)
+                    .map(|sequence| sequence.0)
+                    .sum::<u64>();
+            }
+        }
+    });
+    let rate = relayed as f64 / began.elapsed().as_secs_f64();
+    print(&format!("relay of one process ({relayed} changes)"), &format!("{rate:>9.0}/s"));
+    let source = runtime.block_on(TopicSource::start(projecting, &kafka)).unwrap();
+    let _projection = Projection::start(projecting, &Arc::new(source));
+    let mut numbers = Numbers { first, count: plan.steady };
+    // The brokers have given it its partitions once something was shown.
+    runtime.block_on(visibility(fleet, numbers));
+    let mut rates: [Vec<f64>; 2] = Default::default();
+    for _ in 0..plan.rounds {
+        numbers = Numbers { first: numbers.first + numbers.count, count: plan.follows };
+        let Follows { acknowledged, projected } = runtime.block_on(follows_of_fleet(fleet, numbers));
+        rates.iter_mut().zip([acknowledged, projected]).for_each(|(rates, rate)| rates.push(rate));
+    }
+    let [acknowledged, projected] = rates.map(median);
+    print("through Kafka: follows at 256 outstanding", &format!("{acknowledged:>9.0}/s"));
+    print("through Kafka: the same, with all projected", &format!("{projected:>9.0}/s"));
+    numbers = Numbers { first: numbers.first + numbers.count, count: plan.steady };
+    let times = runtime.block_on(visibility(fleet, numbers));
+    print("through Kafka: follow to follower list, at 2,000/s", &times.to_string());
 }
 
 fn print(what: &str, figure: &str) {
@@ -137,26 +186,30 @@ impl std::fmt::Display for Times {
     }
 }
 
-/// PostgreSQL servers, until they are dropped: a catalog and two hosts.
+/// Servers, until they are dropped: the catalog and two hosts of a fleet, or a broker of Kafka.
 struct Servers {
+    name: &'static str,
     folder: PathBuf,
     urls: Vec<String>,
 }
 
 impl Servers {
-    fn stack(action: &str, folder: &Path, settings: &[&str]) -> String {
+    fn stack(name: &str, action: &str, folder: &Path, settings: &[&str]) -> String {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/stack");
-        let output =
-            Command::new(script).args(["fleet", action]).arg(folder).args(settings).output().unwrap();
+        let output = Command::new(script).args([name, action]).arg(folder).args(settings).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("fleet-bench-{}", std::process::id()));
-        let facts = Self::stack("start", &folder, SERVER_SETTINGS);
-        let urls = facts.lines().find_map(|line| line.strip_prefix("KINFOLK_TEST_POSTGRES=")).unwrap();
-        Self { urls: urls.split(',').map(str::to_owned).collect(), folder }
+        Self::start_one("fleet", SERVER_SETTINGS, "KINFOLK_TEST_POSTGRES=")
+    }
+
+    fn start_one(name: &'static str, settings: &[&str], fact: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("{name}-bench-{}", std::process::id()));
+        let facts = Self::stack(name, "start", &folder, settings);
+        let urls = facts.lines().find_map(|line| line.strip_prefix(fact)).unwrap();
+        Self { name, urls: urls.split(',').map(str::to_owned).collect(), folder }
     }
 
     fn settings(&self) -> Settings {
@@ -167,7 +220,7 @@ impl Servers {
 
 impl Drop for Servers {
     fn drop(&mut self) {
-        Self::stack("stop", &self.folder, &[]);
+        Self::stack(self.name, "stop", &self.folder, &[]);
     }
 }
 
