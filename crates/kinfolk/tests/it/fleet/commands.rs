@@ -31,7 +31,11 @@ fn a_fleet_is_created_once_and_shown() {
     }
     assert_eq!(status["processes"], json!([]));
     let text = sandbox.ok("fleet status");
-    assert!(text.starts_with("5 shards, uuid ids\n\nhost  shards  behind"), "{text}");
+    let epoch = &status["epoch"];
+    assert!(
+        text.starts_with(&format!("5 shards, uuid ids, epoch {epoch}\n\nhost  shards  behind")),
+        "{text}"
+    );
     assert!(text.ends_with("\nno process is connected\n"), "{text}");
     assert!(refused(&sandbox, "--ids integer").contains("the fleet uses uuid ids"));
     assert!(sandbox.fails("fleet status --ids integer", 1).contains("the fleet uses uuid ids"));

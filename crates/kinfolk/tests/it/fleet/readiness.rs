@@ -20,10 +20,7 @@ fn a_process_whose_clock_is_ahead_is_not_ready_and_says_why() {
     let problem = ready(503).json();
     assert_eq!(problem["code"], "not_ready");
     let detail = problem["detail"].as_str().unwrap();
-    assert!(
-        detail.contains("the clock of this process is") && detail.contains("ahead of host a's"),
-        "{detail}"
-    );
+    assert!(detail.contains("the clock of this process is") && detail.contains("ahead of host"), "{detail}");
     server.line_with("not ready");
     assert_eq!(server.get("/healthz").status, 200);
     assert_eq!(server.get("/v1/users/1/counts").status, 200, "those who ask are served");
