@@ -29,10 +29,19 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Reads the catalog and makes sure that every host is what the catalog says.
+    /// Reads the catalog and makes sure that every host is what the catalog says. A host that can't be reached is used as soon as it
+    /// answers: what is read and written there names the epoch and term of its shards, which no other host has. One must be there.
     pub(crate) async fn open(catalog: &Catalog, settings: &Settings) -> Result<Self> {
         let (topology, refused) = Self::inspect(catalog, settings).await?;
-        refused.into_values().next().map_or(Ok(topology), Err)
+        let is_away = |error: &Error| matches!(error, Error::Unavailable { .. });
+        let are_all_away = refused.values().filter(|error| is_away(error)).count() == topology.hosts.len();
+        for (host, error) in refused {
+            if are_all_away || !is_away(&error) {
+                return Err(error);
+            }
+            tracing::warn!(host, %error, "starting without a host");
+        }
+        Ok(topology)
     }
 
     /// Reads the catalog, and why hosts can't be used, by name.

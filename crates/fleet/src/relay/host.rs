@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kinfolk_core::{Position, Sequence, Shard};
+use kinfolk_core::{Error, Position, Sequence, Shard};
 use rdkafka::error::KafkaError;
 use rdkafka::producer::future_producer::DeliveryFuture;
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
@@ -79,7 +79,11 @@ impl HostRelay {
             let is_moved = matches!(failure, Failure::Moved);
             tracing::debug!(host = self.host, ?failure, "relaying failed and is tried again");
             if !is_moved {
-                self.condition.set(self.host, Some(failure.into_error().to_string()));
+                let problem = match failure.into_error() {
+                    Error::Unavailable { what, .. } => format!("{what} can't be reached"),
+                    error => error.to_string(),
+                };
+                self.condition.set(self.host, Some(problem));
             }
             let pause = if is_moved { AFTER_MOVE } else { AFTER_FAILURE };
             _ = timeout(pause, stopping.changed()).await;
@@ -388,7 +392,7 @@ async fn write_marks(
 }
 
 fn not_delivered(error: &KafkaError) -> Failure {
-    Failure::Transient(unavailable(&format!("Kafka ({error})"), error))
+    Failure::Transient(unavailable(&format!("Kafka: {error}; it"), error))
 }
 
 fn gap(last: Position) -> String {

@@ -130,11 +130,19 @@ fn the_loss_of_a_host_is_clear_leaves_the_others_and_mends_itself() {
         server.get("/metrics").body.contains("kinfolk_fleet_hosts_unreachable 1\n").then_some(())
     });
     assert_eq!(sandbox.run("fleet status").status, 1);
+    // A process that starts meanwhile serves what there is.
+    let late = Running::start(&sandbox, "--role api");
+    let check = |follower: u64| late.get(&format!("/v1/users/{follower}/following/100")).status;
+    for follower in 1..=20 {
+        assert_eq!(check(follower), if lost.contains(&follower) { 503 } else { 200 });
+    }
 
     set_reachable(&databases, 2, true);
     for follower in lost {
         eventually("writes again", || (follow(follower).0 == 204).then_some(()));
+        eventually("checks again", || (check(follower) == 200).then_some(()));
     }
+    assert_eq!(late.end("TERM").0, 0);
     let token = server.ask("POST", "/v1/users/100/follow", Some("21"), &[], None).token.unwrap();
     let counts = eventually("counts of all", || {
         let read = server.ask("GET", "/v1/users/100/counts", None, &[("Kinfolk-Token", &token)], None);
