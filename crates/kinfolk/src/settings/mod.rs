@@ -23,7 +23,9 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 pub(crate) use print::{effective, reference};
 pub(crate) use service::bound;
 pub(crate) use store::TuningArguments;
-pub(crate) use table::{Client, Comments, Configuration, Fleet, Kafka, SETTINGS, Suggest, TlsFiles, Tracing};
+#[cfg(feature = "fleet")]
+pub(crate) use table::Kafka;
+pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
 pub(crate) use value::{LogFormat, Role, Value};
 
 use self::file::FileText;

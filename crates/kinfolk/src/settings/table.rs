@@ -27,6 +27,7 @@ macro_rules! settings {
     )+) => {
         /// The effective configuration.
         #[derive(Clone, Debug)]
+        #[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the settings of the fleet are known everywhere"))]
         pub(crate) struct Configuration {
             $($(#[doc = $about])+ pub(crate) $section: $struct,)+
         }
