@@ -60,11 +60,16 @@ fn a_host_that_does_not_answer_is_shown() {
     let mut settings = databases.settings();
     Fleet::init(&settings, NEW).unwrap();
     // Nobody listens there.
-    settings.hosts.insert("b".into(), "postgres://postgres@127.0.0.1:1/nothing".into());
-    let Err(Error::Unavailable { what, .. }) = Fleet::open(settings.clone()) else {
-        panic!("a store was opened without its host");
+    let nowhere = "postgres://postgres@127.0.0.1:1/nothing";
+    settings.hosts.insert("b".into(), nowhere.into());
+    let store = Fleet::open(settings.clone()).unwrap();
+    assert!(block_on(store.status()).unwrap().hosts[1].condition.is_err());
+    let mut without_any = settings.clone();
+    without_any.hosts.insert("a".into(), nowhere.into());
+    let Err(Error::Unavailable { what, .. }) = Fleet::open(without_any) else {
+        panic!("a store was opened without any host");
     };
-    assert!(what.starts_with("host b (") && what.contains("refused"), "{what}");
+    assert!(what.starts_with("host a (") && what.contains("refused"), "{what}");
     let status = Fleet::inspect(settings).unwrap();
     let [a, b] = &status.hosts[..] else { panic!("{status:?}") };
     assert_eq!(a.condition.as_ref().unwrap().changes_behind, None, "nobody knows what host b has");
