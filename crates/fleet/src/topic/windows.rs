@@ -42,6 +42,8 @@ struct State {
     windows: BTreeMap<Shard, Window>,
     /// The marks of each host when it last asked.
     marks: BTreeMap<usize, Frontier>,
+    /// Rises with every question.
+    turn: usize,
 }
 
 #[derive(Default)]
@@ -108,7 +110,7 @@ impl Windows {
 
 impl State {
     fn offer(&mut self, epoch: Epoch, logged: &LoggedChange) -> Offer {
-        let Self { windows, marks } = self;
+        let Self { windows, marks, .. } = self;
         let source = logged.change.position.shard;
         let size_max = (CHANGES_MAX / windows.len().max(1)).max(WINDOW_MIN);
         let Some(window) = windows.get_mut(&source) else { return Offer::Settled };
@@ -146,9 +148,12 @@ impl State {
         Offer::Settled
     }
 
-    fn after(&self, marks: &Frontier, mut limit: usize) -> Vec<SourceBatch> {
+    /// Begins with another source each time: one with a long backlog does not keep the others waiting.
+    fn after(&mut self, marks: &Frontier, mut limit: usize) -> Vec<SourceBatch> {
         let mut batches = Vec::new();
-        for (&source, window) in &self.windows {
+        self.turn = self.turn.wrapping_add(1);
+        let first = self.turn % self.windows.len().max(1);
+        for (&source, window) in self.windows.iter().skip(first).chain(self.windows.iter().take(first)) {
             let (Some(mark), Some(epoch)) = (marks.get(source), window.epoch) else { continue };
             let start = window.changes.partition_point(|logged| sequence(logged) <= mark);
             let changes: Vec<_> = window.changes.range(start..).take(limit).cloned().collect();
@@ -163,6 +168,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use kinfolk_core::changes::{Change, ChangeBody};
     use kinfolk_core::{EdgeKind, Timestamp};
 
@@ -210,6 +217,23 @@ mod tests {
         assert_eq!(windows.offer(EPOCH, &change(8)), Offer::Settled);
         assert_eq!(windows.offer(EPOCH, &change(13)), Offer::Settled);
         assert_eq!(after(&windows, 0, 10), [13]);
+    }
+
+    #[test]
+    fn a_source_with_a_backlog_does_not_keep_others_waiting() {
+        let windows = windows(0);
+        let other = Shard(3);
+        windows.open([other].into_iter());
+        let marks: Frontier = [SOURCE, other].map(|shard| Sequence(0).on(shard)).into_iter().collect();
+        windows.after(0, &marks, 1);
+        for shard in [SOURCE, other] {
+            let mut logged = change(1);
+            logged.change.position.shard = shard;
+            assert_eq!(windows.offer(EPOCH, &logged), Offer::Settled);
+        }
+        let sources: BTreeSet<Shard> =
+            (0..2).flat_map(|_| windows.after(0, &marks, 1)).map(|batch| batch.source).collect();
+        assert_eq!(sources, BTreeSet::from([SOURCE, other]));
     }
 
     #[test]
