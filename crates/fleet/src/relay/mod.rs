@@ -1,6 +1,6 @@
 //! The relay: hands the log of every shard to the topic, in order, and remembers how far.
 //!
-//! A shard is relayed by whoever has its lock. Two at once would be harmless: readers of the topic take each change of a shard once,
+//! A shard is relayed by the process that has its lock. Two at once would be harmless: readers of the topic take each change of a shard once,
 //! in its order. A message that was not delivered, and a relay that ended, mean that the shard goes on from its mark, so that some
 //! messages come twice and none is left out.
 
