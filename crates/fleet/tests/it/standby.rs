@@ -30,6 +30,9 @@ fn cuts() -> u64 {
     std::env::var("KINFOLK_FLEET_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(60)
 }
 
+/// So many stalls are enough, whatever was cut.
+const STALLS_MAX: u64 = 1_000;
+
 /// A server and its standby, until they are dropped.
 struct Pair {
     folder: PathBuf,
@@ -182,12 +185,13 @@ impl Story {
     }
 }
 
-/// Stalls the standby again and again until enough connections were cut. Returns how many of them were cut during a stall.
+/// Stalls the standby again and again until enough connections were cut, some of them during a stall. Returns how many these were.
 fn stall(pair: &Pair, proxies: &Proxies) -> u64 {
     let cut = || proxies.count(|cuts| &cuts.after);
     let mut during = 0;
-    for round in 0_u64.. {
-        if cut() >= cuts() {
+    // A stall takes in a few commits, and one of them is cut only now and then.
+    for round in 0..STALLS_MAX {
+        if cut() >= cuts() && during > 0 {
             break;
         }
         let before = cut();
