@@ -71,6 +71,7 @@ impl Planted {
                 list.sort();
             }
             Fault::SuggestMixesKinds => {
+                // All kinds but dismissals, which are the last.
                 let of_kind = |kind| model.whole_list(kind, Side::Following, of);
                 let all: BTreeSet<ListEntry> =
                     EdgeKind::ALL[..EdgeKind::ALL.len() - 1].iter().copied().flat_map(of_kind).collect();
