@@ -6,6 +6,9 @@
 //! [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`], [`concurrent_feeds`] and
 //! [`concurrent_comments`], each of these three also with timeouts.
 //!
+//! All of them call the ports through [`block_on`], without a tokio runtime. A store that needs timers has a runtime or a thread of
+//! its own.
+//!
 //! [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that the suite notices
 //! every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with projections that lag, as
 //! the fleet's do, and with [`LagFault`]s of its own.

@@ -111,7 +111,8 @@ pub fn log<S: EdgePorts>() -> Vec<Case<S>> {
     log::cases()
 }
 
-/// The cases of checks, and those of edges and of the log that need checks, too.
+/// The cases of checks, and those of edges and of the log that need checks, too. Cases of checks alone do not exist: they write
+/// edges and read the log.
 pub fn checks<S: GraphStore>() -> Vec<Case<S>> {
     [checks::cases(), edges::cases_with_checks(), log::cases_with_checks()].concat()
 }
