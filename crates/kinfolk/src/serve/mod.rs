@@ -208,7 +208,7 @@ fn close(store: impl OpenStore) -> Result<()> {
 async fn load<P: Profile>(profile: P) -> Result<P::Store> {
     tracing::info!(location = profile.location(), "loading");
     let began = Instant::now();
-    let mut loading = tokio::task::spawn_blocking(move || Ok(profile.open_or_create()?.store));
+    let mut loading = tokio::task::spawn_blocking(move || profile.open_or_create());
     let mut ticks = tokio::time::interval(LOADING_EVERY);
     ticks.tick().await;
     loop {
