@@ -14,8 +14,6 @@
 
 mod numbers;
 
-use std::fmt;
-
 use kinfolk_core::Id;
 use kinfolk_core::graph::Edge;
 
@@ -46,32 +44,21 @@ pub struct PowerLaw {
 }
 
 /// Why a graph is impossible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
     /// Too few users for the edges or the large accounts.
+    #[error("this number of users has at most about {edges_max} edges; use more users")]
     TooFewUsers {
         /// Maximum number of edges of these users, without those to large accounts.
         edges_max: u64,
     },
     /// More users than numbers.
+    #[error("a graph has at most {USERS_MAX} users")]
     TooManyUsers,
     /// More large accounts than [`LARGE_MAX`].
+    #[error("a graph has at most {LARGE_MAX} large accounts")]
     TooManyLarge,
 }
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewUsers { edges_max } => {
-                write!(out, "this number of users has at most about {edges_max} edges; use more users")
-            }
-            Self::TooManyUsers => write!(out, "a graph has at most {USERS_MAX} users"),
-            Self::TooManyLarge => write!(out, "a graph has at most {LARGE_MAX} large accounts"),
-        }
-    }
-}
-
-impl std::error::Error for Impossible {}
 
 impl PowerLaw {
     /// A graph with one large account and ids from 1 on.

@@ -10,7 +10,7 @@ use kinfolk_core::comments::{CommentThreads, Viewer};
 use kinfolk_core::feeds::{self, Feeds};
 use kinfolk_core::graph::{Graph, Receipt};
 use kinfolk_core::suggestions::Suggestions;
-use kinfolk_core::{Context as CoreContext, Error, Frontier, Id, Position, Store};
+use kinfolk_core::{Context as CoreContext, Error, Frontier, Position, Store};
 use kinfolk_server::Administration;
 
 use crate::profile::{Discard, LocalProfile, Opened, Profile};
@@ -25,13 +25,16 @@ pub(crate) const OPERATOR: Viewer = Viewer { user: None, is_moderator: true };
 
 /// An open graph.
 pub(crate) struct LocalGraph {
-    profile: LocalProfile,
-    graph: Graph<LocalStore>,
-    store: LocalStore,
+    /// The folder that it was opened from.
+    pub(crate) profile: LocalProfile,
+    /// Edges: follows, lists, counts, overlaps.
+    pub(crate) graph: Graph<LocalStore>,
+    /// The store, for bulk work.
+    pub(crate) store: LocalStore,
     runtime: tokio::runtime::Runtime,
     discard: Option<Discard>,
-    /// What the caller has seen.
-    seen: Frontier,
+    /// What the caller has seen, which reads must show.
+    pub(crate) seen: Frontier,
 }
 
 impl LocalGraph {
@@ -46,12 +49,6 @@ impl LocalGraph {
         Self::new(profile, store, discard)
     }
 
-    /// As [`LocalGraph::open_or_create`], for a write about these users.
-    pub(crate) fn open_or_create_for(profile: &LocalProfile, users: &[Id]) -> Result<Self> {
-        profile.require_creatable_for(users)?;
-        Self::open_or_create(profile)
-    }
-
     fn new(profile: &LocalProfile, store: LocalStore, discard: Option<Discard>) -> Result<Self> {
         let page_limit_max = CoreContext::<LocalStore>::PAGE_LIMIT_MAX;
         let context = CoreContext::new(Arc::new(store.clone()), store.keyring(), page_limit_max);
@@ -64,21 +61,6 @@ impl LocalGraph {
     pub(crate) fn see(&mut self, token: &str) -> Result<()> {
         self.seen.join(&self.graph.context.frontier(token)?);
         Ok(())
-    }
-
-    /// What reads must show: what the caller has seen.
-    pub(crate) fn at_least(&self) -> &Frontier {
-        &self.seen
-    }
-
-    /// The profile that the graph was opened through.
-    pub(crate) fn profile(&self) -> &LocalProfile {
-        &self.profile
-    }
-
-    /// Edges: follows, lists, counts, overlaps.
-    pub(crate) fn graph(&self) -> &Graph<LocalStore> {
-        &self.graph
     }
 
     /// The change log.
@@ -118,11 +100,6 @@ impl LocalGraph {
     /// The operations for administrators.
     pub(crate) fn administration(&self) -> Arc<dyn Administration> {
         self.profile.administration(&self.store)
-    }
-
-    /// The store, for bulk work.
-    pub(crate) fn store(&self) -> &LocalStore {
-        &self.store
     }
 
     /// Runs a future to completion.

@@ -44,7 +44,8 @@ impl Endpoint {
     pub(crate) fn open_or_create_for(&self, users: &[Id]) -> Result<Client> {
         match self {
             Self::Local(profile) => {
-                Ok(Client::Local(Box::new(LocalGraph::open_or_create_for(profile, users)?)))
+                profile.require_creatable_for(users)?;
+                Ok(Client::Local(Box::new(LocalGraph::open_or_create(profile)?)))
             }
             Self::Server(_) => self.open(),
         }

@@ -46,8 +46,8 @@ impl Apply {
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
         let pump = async {
             let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-            let seen = graph.at_least().clone();
-            Pump::new(graph.graph(), receiver, signals, context.stdout(), seen).run().await
+            let seen = graph.seen.clone();
+            Pump::new(&graph.graph, receiver, signals, context.stdout(), seen).run().await
         };
         // Without a cooperative budget: a write that yields before it reaches the store's queue would lose its turn.
         let outcome = graph.run(tokio::task::unconstrained(pump));

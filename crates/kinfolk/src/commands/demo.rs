@@ -155,9 +155,9 @@ fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
         kind: KIND,
         following_limit: None,
         fingerprint: "demo".to_owned(),
-        sort_memory: open.profile().settings.sort_memory,
+        sort_memory: open.profile.settings.sort_memory,
     };
-    let mut import = open.store().import(&options)?;
+    let mut import = open.store.import(&options)?;
     let start = SystemClock.now().millis().saturating_sub(SPAN.as_millis() as u64);
     for (number, edge) in (0u64..).zip(graph.edges()?) {
         let since = start + number * (SPAN.as_millis() as u64 / graph.edges);
@@ -177,7 +177,7 @@ fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
 
 /// Shows queries of the graph.
 fn show_graph(out: &mut impl Write, open: &LocalGraph, celebrity: Id) -> Result<Sample> {
-    let (graph, request) = (open.graph(), PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
+    let (graph, request) = (&open.graph, PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
     let newest: Vec<ListEntry> = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
     let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
@@ -202,7 +202,7 @@ fn show_graph(out: &mut impl Write, open: &LocalGraph, celebrity: Id) -> Result<
 
 /// Writes posts of a user's followees, shows the user's home feed and returns its newest post.
 fn show_feed(out: &mut impl Write, open: &LocalGraph, fan: Id) -> Result<Option<Post>> {
-    let (graph, feeds) = (open.graph(), open.feeds()?);
+    let (graph, feeds) = (&open.graph, open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
     let now = SystemClock.now().millis();
@@ -256,7 +256,7 @@ fn time_checks(open: &LocalGraph, graph: PowerLaw) -> u128 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         graph.id((state >> 33) % graph.users)
     };
-    let check = |edge| open.store().contains_now(KIND, edge, Frontier::EMPTY);
+    let check = |edge| open.store.contains_now(KIND, edge, Frontier::EMPTY);
     let found =
         (0..CHECKS).filter(|_| check(Edge { follower: pick(), followee: pick() }) == Some(true)).count();
     let nanoseconds = began.elapsed().as_nanos() / u128::from(CHECKS);

@@ -20,7 +20,7 @@ impl Follow {
         let Self { follower, followee } = self;
         let outcome = context.call_or_create(&[follower, followee], |client| match client {
             Client::Local(graph) => {
-                Ok(graph.changed(graph.run(graph.graph().follow(KIND, follower, followee))?))
+                Ok(graph.changed(graph.run(graph.graph.follow(KIND, follower, followee))?))
             }
             Client::Remote(server) => Ok(server.acting_as(follower).follow(followee)?),
         })?;

@@ -71,7 +71,7 @@ impl Import {
         sources: &[Source],
         reporter: &Reporter,
     ) -> Result<ImportOutcome> {
-        let (store, profile) = (graph.store(), graph.profile());
+        let (store, profile) = (&graph.store, &graph.profile);
         let ids = store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
         let needed = needed.fold(0, u64::saturating_add);
@@ -98,9 +98,9 @@ impl Import {
             Ok(done) => done,
             Err(stop) => return Err(abandon(graph, stop)),
         };
-        let mut seen = graph.at_least().clone();
+        let mut seen = graph.seen.clone();
         seen.join(&done.report.frontier);
-        let token = graph.graph().context.token(seen);
+        let token = graph.graph.context.token(seen);
         graph.close()?;
         Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }

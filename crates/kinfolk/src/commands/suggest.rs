@@ -47,7 +47,7 @@ impl Suggest {
         let begin = Instant::now();
         let Run { outcome, stopped_by } = context.call(|client| match client {
             Client::Local(graph) => {
-                let request = self.request(graph.profile().everyone);
+                let request = self.request(graph.profile.everyone);
                 graph.run(compute(graph.suggestion_store()?, request, &context.reporter))
             }
             Client::Remote(server) => self.send(server, &context.reporter),

@@ -20,7 +20,7 @@ impl Unfollow {
         let Self { follower, followee } = self;
         let outcome = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.changed(graph.run(graph.graph().unfollow(KIND, follower, followee))?))
+                Ok(graph.changed(graph.run(graph.graph.unfollow(KIND, follower, followee))?))
             }
             Client::Remote(server) => Ok(server.acting_as(follower).unfollow(followee)?),
         })?;

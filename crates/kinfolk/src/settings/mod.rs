@@ -15,7 +15,7 @@ mod value;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -259,14 +259,6 @@ flags! {
 flags! {
     /// The flags of commands that run a server.
     ServerFlags, Reach::Server
-}
-
-/// The option that names the file.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct FileArgument {
-    /// The configuration file [default: ./kinfolk.toml, if it exists]
-    #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
-    pub(crate) config: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn write(graph: &LocalGraph, content: ExportContent, file: &Path, reporter: &Rep
     let could_not = || could_not_write(file);
     let out = OutputFile::create(file).with_context(could_not)?;
     let request = ExportRequest { content, format: format_of(file) };
-    let exported = bulk::export(graph.store(), request, out, &|progress| reporter.report(progress));
+    let exported = bulk::export(&graph.store, request, out, &|progress| reporter.report(progress));
     let exported = exported.with_context(could_not)?;
     exported.out.commit().with_context(could_not)?;
     Ok(exported.rows)

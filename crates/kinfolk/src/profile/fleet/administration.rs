@@ -41,7 +41,7 @@ impl Administration for FleetAdministration {
     }
 
     fn not_ready(&self) -> Option<String> {
-        self.readiness.not_ready()
+        self.readiness.get()
     }
 
     /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.
