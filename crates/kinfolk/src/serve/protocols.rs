@@ -59,7 +59,6 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         issuers: auth.issuer.0.clone(),
         leeway: auth.leeway.0,
         allow_moderate: auth.moderators,
-        ..TokenSettings::new("", "")
     });
     if auth.keys.is_none() && tokens.is_none() {
         return Ok(Access::open());

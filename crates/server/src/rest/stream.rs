@@ -201,8 +201,12 @@ mod tests {
     use super::super::{Rest, RestSettings};
     use super::*;
     use crate::access::Access;
-    use crate::administration::NoAdministration;
+    use crate::administration::Administration;
     use crate::service::{Door, Service, ServiceSettings};
+
+    struct NoAdministration;
+
+    impl Administration for NoAdministration {}
 
     /// A stream of an empty log that follows `tail`.
     fn reader(tail: watch::Receiver<Growth>) -> Reader<ModelStore> {

@@ -31,6 +31,8 @@ use crate::limits::Budget;
 
 /// Longer tokens are refused unread: a token with many claims has one or two KiB.
 const TOKEN_LEN_MAX: usize = 8 << 10;
+/// How many verified tokens are cached.
+const CACHED_MAX: usize = 10_000;
 
 /// How end users' tokens are checked.
 #[derive(Clone, Debug)]
@@ -49,24 +51,6 @@ pub struct TokenSettings {
     pub leeway: Duration,
     /// Whether a token may make its user a moderator.
     pub allow_moderate: bool,
-    /// How many verified tokens are cached.
-    pub cached: usize,
-}
-
-impl TokenSettings {
-    /// The usual settings for an issuer's public keys and this service's name.
-    pub fn new(keys_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
-        Self {
-            keys_file: Some(keys_file.into()),
-            secret_file: None,
-            algorithms: ["RS256", "ES256", "EdDSA"].map(str::to_owned).to_vec(),
-            audiences: vec![audience.into()],
-            issuers: Vec::new(),
-            leeway: Duration::from_secs(30),
-            allow_moderate: false,
-            cached: 10_000,
-        }
-    }
 }
 
 /// The tokens that are valid now.
@@ -117,7 +101,7 @@ impl Tokens {
         if sources.is_empty() {
             return Err(invalid("tokens need keys: configure public keys or a shared secret"));
         }
-        let cache = TokenCache::new(settings.cached);
+        let cache = TokenCache::new(CACHED_MAX);
         Ok(Self { settings: settings.clone(), id_kind, clock, sources, cache })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use jsonwebtoken::{EncodingKey, Header};
 use kinfolk_core::{Clock, IdKind, SystemClock};
@@ -41,13 +42,15 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings {
+        let tokens = TokenSettings {
             keys_file: None,
             secret_file: Some(secret_file),
             algorithms: vec!["HS256".to_owned()],
-            ..TokenSettings::new("", "kinfolk")
+            audiences: vec!["kinfolk".to_owned()],
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(30),
+            allow_moderate: true,
         };
-        tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: Some(keys_file),
