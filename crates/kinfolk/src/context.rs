@@ -15,7 +15,6 @@ use crate::settings::{Configuration, Fleet, Origin, Texts, TuningArguments};
 use crate::standard_output::StandardOutput;
 
 /// The context of a command.
-#[derive(Debug)]
 pub(crate) struct Context {
     /// The effective configuration.
     pub(crate) configuration: Configuration,

@@ -14,10 +14,13 @@
 
 mod numbers;
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use kinfolk_core::Id;
 use kinfolk_core::graph::Edge;
 
-use numbers::{Random, RankSet, Shuffle, mix, spread};
+use numbers::{Random, Shuffle, mix, spread};
 
 /// Maximum out-degree: the default following limit of a store.
 const FOLLOWING_MAX: u64 = 10_000;
@@ -107,7 +110,6 @@ pub struct Edges {
     popularity: Shuffle,
     /// The ordinary followers of each large account.
     fans: Vec<Shuffle>,
-    taken: RankSet,
     next_follower: u64,
     /// The current follower and its remaining edges.
     follower: u64,
@@ -136,7 +138,6 @@ impl Edges {
             order: Shuffle::new(graph.users + graph.audience(), seeds.draw()),
             popularity: Shuffle::new(ordinary, seeds.draw()),
             fans: (0..graph.large).map(|_| Shuffle::new(ordinary, seeds.draw())).collect(),
-            taken: RankSet::default(),
             next_follower: 0,
             follower: 0,
             followees: Vec::new(),
@@ -184,7 +185,7 @@ impl Edges {
         let ordinary = self.graph.ordinary();
         let degree = u64::from(self.degrees[follower as usize]);
         let mut random = Random(mix(self.graph.seed.wrapping_add(mix(follower))));
-        self.taken.clear_for(degree as usize);
+        let mut taken = HashSet::with_capacity_and_hasher(degree as usize, RandomState::default());
         for _ in 0..degree {
             let fraction = random.fraction();
             // The density of the ranks falls with the power 2/3, which makes that of the degrees fall with 2.5.
@@ -196,7 +197,7 @@ impl Edges {
                     rank = 0;
                 }
                 let followee = self.graph.large + self.popularity.at(rank);
-                if followee != follower && self.taken.insert(rank as u32) {
+                if followee != follower && taken.insert(rank) {
                     self.followees.push(followee);
                     break;
                 }

@@ -15,7 +15,7 @@ pub(crate) use local::{LocalGraph, OPERATOR};
 use crate::profile::LocalProfile;
 
 /// Where the graph of a command is. Nothing is open yet.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Endpoint {
     /// A folder that no server has open.
     Local(Box<LocalProfile>),
