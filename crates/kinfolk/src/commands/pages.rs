@@ -1,16 +1,10 @@
 //! Paging, shared by all commands that list: the arguments that choose a page, and printing page by page, because a list
 //! may be larger than memory.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_client::PageOfItems;
 use kinfolk_core::PageRequest;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// The maximum page size of the graph.
 const PAGE_LIMIT_MAX: u16 = 1_000;
