@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Ask.
+    /// Read.
     Read,
-    /// Change.
+    /// Write.
     Write,
     /// Act on what others have written.
     Moderate,

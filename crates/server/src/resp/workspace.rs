@@ -61,7 +61,7 @@ impl Workspace {
         }
     }
 
-    /// Takes it back, with whatever is in it.
+    /// Returns it to the thread, with anything that is still in it.
     pub(crate) fn give_back(mut self: Box<Self>) {
         let waiting = self.writes.capacity_bytes() + self.checks.capacity_bytes();
         let commands = self.input.capacity() + self.batch.capacity_bytes() + waiting;

@@ -111,7 +111,7 @@ impl Tokens {
             return Err(refusal("the token is longer than 8 KiB"));
         }
         let digest = blake3::hash(token.as_bytes());
-        // A key that was taken away may have come back, as another: then the token is verified anew.
+        // A revoked key may have been added again, as a new one: then the token is verified again.
         let verified = match self.cache.get(&digest).filter(|verified| !verified.standing.is_revoked()) {
             Some(verified) => verified,
             None => {
@@ -153,8 +153,8 @@ impl Tokens {
         Ok(Verified { user, scopes, expires_at, standing: Arc::clone(&key.standing) })
     }
 
-    /// Takes what the files have now, whatever was seen before. One that can't be used leaves its keys as they were,
-    /// and holds up no other.
+    /// Reads all files again, even those that have not changed. The keys of a file that can't be used stay as they are, and
+    /// the other files are still read.
     pub(crate) fn reload(&self) -> Result<()> {
         self.sources.iter().map(KeySource::reload).fold(Ok(()), Result::and)
     }

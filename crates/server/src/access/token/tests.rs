@@ -70,7 +70,7 @@ impl Setting {
             id_kind: IdKind::Integer,
             keys_file: None,
             tokens: Some(tokens),
-            limits: LimitSettings::default(),
+            limits: LimitSettings::NONE,
         };
         change(&mut settings);
         let access = Access::with_clock(&settings, &(Arc::clone(&clock) as _))?;

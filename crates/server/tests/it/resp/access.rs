@@ -87,7 +87,14 @@ fn guarded_by(settings: RespSettings, clock: &Arc<dyn Clock>) -> Guarded {
         id_kind: IdKind::Integer,
         keys_file: Some(path.clone()),
         tokens: Some(tokens),
-        limits: LimitSettings::default(),
+        limits: LimitSettings {
+            key: None,
+            user: Some(Rate::per_second(50).with_burst(100)),
+            changes: Some(Rate::per_hour(1_000).with_burst(400)),
+            author_comments: None,
+            parent_comments: None,
+            budgets_max: 100_000,
+        },
     };
     let access = Access::with_clock(&settings_of_access, clock);
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });
