@@ -11,7 +11,7 @@ use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::{Context, IdKind, Keyring, SigningKey};
 use kinfolk_server::resp::frame::FrameLimits;
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{Access, NoAdministration, Service, ServiceSettings};
+use kinfolk_server::{Access, Administration, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::commands;
@@ -105,6 +105,10 @@ fn address() -> SocketAddr {
     current.sessions += 1;
     current.address
 }
+
+struct NoAdministration;
+
+impl Administration for NoAdministration {}
 
 impl Server {
     fn start() -> Self {

@@ -50,6 +50,19 @@ impl FileFormat {
     }
 }
 
+/// How a file of edges is imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// The format of the file.
+    pub format: FileFormat,
+    /// Count and skip malformed lines, instead of stopping at the first.
+    pub skip_invalid: bool,
+    /// Keep edges over the following limit.
+    pub no_limit: bool,
+    /// How many bytes the file has, if that is known. Servers want to know it of Parquet.
+    pub length: Option<u64>,
+}
+
 /// What an export contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExportContent {

@@ -26,8 +26,8 @@ mod suggestions;
 mod write;
 
 pub use admin::{
-    BackupOutcome, CompactOutcome, ExportContent, FileFormat, ImportOutcome, JobLine, Progress, Status,
-    SuggestOutcome, VerifyOutcome,
+    BackupOutcome, CompactOutcome, ExportContent, FileFormat, Import, ImportOutcome, JobLine, Progress,
+    Status, SuggestOutcome, VerifyOutcome,
 };
 pub use changes::{Change, Changes};
 pub use comments::{

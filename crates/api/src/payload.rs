@@ -33,12 +33,6 @@ impl Payload {
     }
 }
 
-impl From<Arc<str>> for Payload {
-    fn from(json: Arc<str>) -> Self {
-        Self(json)
-    }
-}
-
 impl From<String> for Payload {
     fn from(json: String) -> Self {
         Self(json.into())

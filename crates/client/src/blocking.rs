@@ -15,14 +15,15 @@
 use std::io::{self, Read};
 
 use kinfolk_api::{
-    CompactOutcome, ExportContent, FileFormat, Id, ImportOutcome, Progress, SuggestOutcome, VerifyOutcome,
+    CompactOutcome, ExportContent, FileFormat, Id, Import, ImportOutcome, Progress, SuggestOutcome,
+    VerifyOutcome,
 };
 use ureq::http::Method;
 
 #[cfg(doc)]
 use crate::Error;
 use crate::call::{Call, Request};
-use crate::jobs::{self, Import, SuggestRun};
+use crate::jobs::{self, SuggestRun};
 use crate::session::Session;
 use crate::transport::Upload;
 use crate::{ClientBuilder, Result};

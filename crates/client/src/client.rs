@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::stream::Stream;
 use kinfolk_api::{
-    Change, CompactOutcome, ExportContent, FileFormat, Id, ImportOutcome, Progress, SuggestOutcome,
+    Change, CompactOutcome, ExportContent, FileFormat, Id, Import, ImportOutcome, Progress, SuggestOutcome,
     VerifyOutcome,
 };
 use tokio::sync::mpsc;
 
 use crate::call::{Call, Request};
-use crate::jobs::{self, Import, SuggestRun};
+use crate::jobs::{self, SuggestRun};
 use crate::session::Session;
 use crate::transport::Upload;
 use crate::{ClientBuilder, Error, Result, blocking};

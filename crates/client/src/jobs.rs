@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use kinfolk_api::{ExportContent, FileFormat, ImportOutcome, JobLine, Progress};
+use kinfolk_api::{ExportContent, FileFormat, Import, ImportOutcome, JobLine, Progress};
 use kinfolk_core::suggestions::Ranking;
 use serde::de::DeserializeOwned;
 use ureq::Body;
@@ -12,19 +12,6 @@ use crate::call::Request;
 use crate::session::Session;
 use crate::transport::Upload;
 use crate::{Error, Result};
-
-/// How a file of edges is imported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Import {
-    /// The format of the file.
-    pub format: FileFormat,
-    /// Count and skip malformed lines, instead of stopping at the first.
-    pub skip_invalid: bool,
-    /// Keep edges over the following limit.
-    pub no_limit: bool,
-    /// How many bytes the file has, if that is known. Servers want to know it of Parquet.
-    pub length: Option<u64>,
-}
 
 /// How suggestions for everyone are computed. The server's settings decide what is left open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

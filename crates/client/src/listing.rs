@@ -17,6 +17,11 @@ pub trait PageOfItems: DeserializeOwned + Send + 'static {
 
     /// The entries, and the cursor of the next page unless this is the last.
     fn into_parts(self) -> (Vec<Self::Item>, Option<String>);
+
+    /// How many entries the whole list has, if it is counted.
+    fn count(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<T: DeserializeOwned + Send + 'static> PageOfItems for Page<T> {
@@ -32,6 +37,10 @@ impl PageOfItems for CountedPage {
 
     fn into_parts(self) -> (Vec<Member>, Option<String>) {
         (self.items, self.next)
+    }
+
+    fn count(&self) -> Option<u64> {
+        Some(self.count)
     }
 }
 

@@ -1,13 +1,15 @@
 //! The top of the command line: the global options, and the context that they and the configuration give to a command.
 //! The commands themselves are in `commands`.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Parser};
 
 use crate::commands::Command;
 use crate::context::Context;
 use crate::print::Outcome;
-use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts, TuningArguments};
+use crate::settings::{CommonFlags, Configuration, Flags, Texts, TuningArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,8 +42,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct GlobalArguments {
-    #[command(flatten)]
-    file: FileArgument,
+    /// The configuration file [default: ./kinfolk.toml, if it exists]
+    #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
     #[command(flatten)]
     flags: CommonFlags,
     /// Show at least the writes that this token covers; tokens that are printed cover it too
@@ -63,7 +66,7 @@ impl Arguments {
 impl GlobalArguments {
     fn into_context(self, server_flags: Flags) -> Result<Context> {
         let flags = self.flags.0.and(server_flags);
-        let texts = Texts::read(&flags, self.file.config.as_deref(), |name| std::env::var_os(name))?;
+        let texts = Texts::read(&flags, self.config.as_deref(), |name| std::env::var_os(name))?;
         let configuration = Configuration::from_texts(&texts)?;
         let context = Context::new(configuration, texts, &self.tuning)?;
         Ok(Context { token: self.token, ..context })

@@ -15,7 +15,6 @@ use crate::settings::{Configuration, Fleet, Origin, Texts, TuningArguments};
 use crate::standard_output::StandardOutput;
 
 /// The context of a command.
-#[derive(Debug)]
 pub(crate) struct Context {
     /// The effective configuration.
     pub(crate) configuration: Configuration,
@@ -122,22 +121,19 @@ pub(crate) const BUILT_WITHOUT_FLEET: &str = "this binary was built without the 
 
 /// Returns an error unless the configuration names a folder or a whole fleet that this binary can use.
 fn require_one_profile(configuration: &Configuration, texts: &Texts) -> Result<()> {
-    let (catalog, hosts) = (texts.origin("fleet", "catalog"), texts.origin("fleet", "hosts"));
-    let Fleet { catalog: named, hosts: by_name, .. } = &configuration.fleet;
-    let named = if named.is_some() {
-        catalog
-    } else if by_name.0.is_empty() {
-        return Ok(());
-    } else {
-        hosts
+    let Fleet { catalog, hosts, .. } = &configuration.fleet;
+    let named = match (catalog, hosts.0.is_empty()) {
+        (Some(_), _) => texts.origin("fleet", "catalog"),
+        (None, false) => texts.origin("fleet", "hosts"),
+        (None, true) => return Ok(()),
     };
     if !cfg!(feature = "fleet") {
         anyhow::bail!("{named}: {BUILT_WITHOUT_FLEET}");
     }
     let data = texts.origin("data", "folder");
-    let message = if configuration.fleet.catalog.is_none() {
+    let message = if catalog.is_none() {
         format!("{named}: fleet.hosts needs fleet.catalog")
-    } else if by_name.0.is_empty() {
+    } else if hosts.0.is_empty() {
         format!("{named}: fleet.catalog needs fleet.hosts")
     } else if *data != Origin::Default {
         format!(

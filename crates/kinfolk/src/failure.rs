@@ -11,16 +11,9 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 /// Wrong usage that is detected after the arguments were parsed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 /// Prints a failure; returns the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {

@@ -14,12 +14,13 @@
 
 mod numbers;
 
-use std::fmt;
+use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
 use kinfolk_core::Id;
 use kinfolk_core::graph::Edge;
 
-use numbers::{Random, RankSet, Shuffle, mix, spread};
+use numbers::{Random, Shuffle, mix, spread};
 
 /// Maximum out-degree: the default following limit of a store.
 const FOLLOWING_MAX: u64 = 10_000;
@@ -46,32 +47,21 @@ pub struct PowerLaw {
 }
 
 /// Why a graph is impossible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
     /// Too few users for the edges or the large accounts.
+    #[error("this number of users has at most about {edges_max} edges; use more users")]
     TooFewUsers {
         /// Maximum number of edges of these users, without those to large accounts.
         edges_max: u64,
     },
     /// More users than numbers.
+    #[error("a graph has at most {USERS_MAX} users")]
     TooManyUsers,
     /// More large accounts than [`LARGE_MAX`].
+    #[error("a graph has at most {LARGE_MAX} large accounts")]
     TooManyLarge,
 }
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewUsers { edges_max } => {
-                write!(out, "this number of users has at most about {edges_max} edges; use more users")
-            }
-            Self::TooManyUsers => write!(out, "a graph has at most {USERS_MAX} users"),
-            Self::TooManyLarge => write!(out, "a graph has at most {LARGE_MAX} large accounts"),
-        }
-    }
-}
-
-impl std::error::Error for Impossible {}
 
 impl PowerLaw {
     /// A graph with one large account and ids from 1 on.
@@ -120,7 +110,6 @@ pub struct Edges {
     popularity: Shuffle,
     /// The ordinary followers of each large account.
     fans: Vec<Shuffle>,
-    taken: RankSet,
     next_follower: u64,
     /// The current follower and its remaining edges.
     follower: u64,
@@ -149,7 +138,6 @@ impl Edges {
             order: Shuffle::new(graph.users + graph.audience(), seeds.draw()),
             popularity: Shuffle::new(ordinary, seeds.draw()),
             fans: (0..graph.large).map(|_| Shuffle::new(ordinary, seeds.draw())).collect(),
-            taken: RankSet::default(),
             next_follower: 0,
             follower: 0,
             followees: Vec::new(),
@@ -197,7 +185,7 @@ impl Edges {
         let ordinary = self.graph.ordinary();
         let degree = u64::from(self.degrees[follower as usize]);
         let mut random = Random(mix(self.graph.seed.wrapping_add(mix(follower))));
-        self.taken.clear_for(degree as usize);
+        let mut taken = HashSet::with_capacity_and_hasher(degree as usize, RandomState::default());
         for _ in 0..degree {
             let fraction = random.fraction();
             // The density of the ranks falls with the power 2/3, which makes that of the degrees fall with 2.5.
@@ -209,7 +197,7 @@ impl Edges {
                     rank = 0;
                 }
                 let followee = self.graph.large + self.popularity.at(rank);
-                if followee != follower && self.taken.insert(rank as u32) {
+                if followee != follower && taken.insert(rank) {
                     self.followees.push(followee);
                     break;
                 }

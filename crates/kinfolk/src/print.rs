@@ -1,11 +1,11 @@
 //! Printing results: one JSON document, or text for people.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use indicatif::HumanCount;
 use kinfolk_api::WriteOutcome;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::serve::StopSignal;
 
@@ -53,17 +53,6 @@ impl Print for WriteResult {
     }
 }
 
-/// Serialises an optional value as a string.
-pub(crate) fn as_optional_text<S: Serializer>(
-    value: &Option<impl Display>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => to.collect_str(value),
-        None => to.serialize_none(),
-    }
-}
-
 /// The length of an excerpt.
 const EXCERPT_CHARS: usize = 80;
 
@@ -88,15 +77,7 @@ pub(crate) fn harmless(character: char) -> char {
 
 /// A number with thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// Writes lines of names and values, the values right-aligned.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use kinfolk_api::{ExportContent, FileFormat};
+use kinfolk_api::{ExportContent, FileFormat, Import};
 use kinfolk_core::Result;
 use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
@@ -47,7 +47,7 @@ pub trait Administration: Send + Sync + 'static {
     fn import(
         &self,
         _file: &mut (dyn Read + Send),
-        _request: &ImportRequest,
+        _options: &Import,
         _progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         Err(Capability::Imports.missing())
@@ -72,25 +72,6 @@ pub trait Administration: Send + Sync + 'static {
     fn compact(&self) -> Result<u64> {
         Err(Capability::Compaction.missing())
     }
-}
-
-/// No administration, for graphs of tests.
-#[derive(Clone, Copy, Debug)]
-pub struct NoAdministration;
-
-impl Administration for NoAdministration {}
-
-/// The options of an import.
-#[derive(Clone, Copy, Debug)]
-pub struct ImportRequest {
-    /// The file's format.
-    pub format: FileFormat,
-    /// Count and skip malformed lines, instead of stopping at the first.
-    pub skip_invalid: bool,
-    /// Keep edges over the following limit.
-    pub no_limit: bool,
-    /// The length of the file in bytes, if known.
-    pub length: Option<u64>,
 }
 
 /// The result of an import.
@@ -133,6 +114,16 @@ pub struct Stat {
     pub of: Option<(&'static str, String)>,
     /// Its value now.
     pub value: f64,
+}
+
+/// A statistic that goes up and down.
+pub fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
+    Stat { name, help, kind: StatKind::Gauge, of: None, value }
+}
+
+/// A statistic that only grows.
+pub fn counter(name: &'static str, help: &'static str, value: f64) -> Stat {
+    Stat { name, help, kind: StatKind::Counter, of: None, value }
 }
 
 /// The time spent in a layer of the store since it was opened.

@@ -26,9 +26,9 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, NoAdministration, Stat, StatKind,
+    Administration, ExportRequest, ImportDone, LayerTimes, Stat, StatKind, counter, gauge,
 };
-pub use kinfolk_api::{ExportContent, FileFormat};
+pub use kinfolk_api::{ExportContent, FileFormat, Import};
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol};
 pub use service::{Capability, Door, Service, ServiceSettings};

@@ -6,7 +6,7 @@ use kinfolk_core::bulk::{BackupReport, ImportOptions, Progress, VerifyReport};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, IdKind, Result};
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest};
+use kinfolk_server::{Administration, ExportRequest, Import, ImportDone};
 
 pub(crate) struct StoreAdministration(pub Embedded);
 
@@ -19,7 +19,7 @@ impl Administration for StoreAdministration {
     fn import(
         &self,
         file: &mut (dyn Read + Send),
-        request: &ImportRequest,
+        request: &Import,
         progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let options = ImportOptions {

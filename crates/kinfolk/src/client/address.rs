@@ -38,13 +38,6 @@ pub(crate) struct ServerAddress {
     objection: Option<String>,
 }
 
-/// Without the credential.
-impl std::fmt::Debug for ServerAddress {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ServerAddress").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
 impl ServerAddress {
     /// Reads the settings and the credential.
     pub(crate) fn new(client: &Client, texts: &Texts) -> Result<Self> {

@@ -15,7 +15,7 @@ pub(crate) use local::{LocalGraph, OPERATOR};
 use crate::profile::LocalProfile;
 
 /// Where the graph of a command is. Nothing is open yet.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Endpoint {
     /// A folder that no server has open.
     Local(Box<LocalProfile>),
@@ -26,7 +26,7 @@ pub(crate) enum Endpoint {
 /// An open graph: commands match on it and call either side.
 pub(crate) enum Client {
     /// A graph that is open in this process. Every operation is allowed.
-    Local(Box<LocalGraph<LocalProfile>>),
+    Local(Box<LocalGraph>),
     /// A server. It decides what the credential allows.
     Remote(blocking::Client),
 }
@@ -35,7 +35,7 @@ impl Endpoint {
     /// Opens the graph, which must exist.
     pub(crate) fn open(&self) -> Result<Client> {
         Ok(match self {
-            Self::Local(profile) => Client::Local(Box::new(LocalGraph::open(&**profile)?)),
+            Self::Local(profile) => Client::Local(Box::new(LocalGraph::open(profile)?)),
             Self::Server(address) => Client::Remote(address.client()?),
         })
     }
@@ -44,7 +44,8 @@ impl Endpoint {
     pub(crate) fn open_or_create_for(&self, users: &[Id]) -> Result<Client> {
         match self {
             Self::Local(profile) => {
-                Ok(Client::Local(Box::new(LocalGraph::open_or_create_for(&**profile, users)?)))
+                profile.require_creatable_for(users)?;
+                Ok(Client::Local(Box::new(LocalGraph::open_or_create(profile)?)))
             }
             Self::Server(_) => self.open(),
         }

@@ -8,9 +8,7 @@ use std::io::{BufRead, Read};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
-use kinfolk_core::graph::{
-    Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Receipt,
-};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Graph, Receipt};
 use kinfolk_core::{Error, Frontier, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -48,8 +46,8 @@ impl Apply {
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
         let pump = async {
             let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-            let seen = graph.at_least().clone();
-            Pump::new(graph.graph(), receiver, signals, context.stdout(), seen).run().await
+            let seen = graph.seen.clone();
+            Pump::new(&graph.graph, receiver, signals, context.stdout(), seen).run().await
         };
         // Without a cooperative budget: a write that yields before it reaches the store's queue would lose its turn.
         let outcome = graph.run(tokio::task::unconstrained(pump));
@@ -187,9 +185,11 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         let command = line.and_then(|line| parse_command(&line, graph.context.id_kind()));
         match command {
             Ok(EdgeCommand { action, edge }) => Box::pin(async move {
-                let commands = [FollowerCommand { action, followee: edge.followee }].into();
-                let changes = FollowerChanges { follower: edge.follower, commands };
-                graph.apply(KIND, vec![changes]).await.pop().unwrap_or(Err(Error::Closed))
+                let Edge { follower, followee } = edge;
+                match action {
+                    EdgeAction::Follow => graph.follow(KIND, follower, followee).await,
+                    EdgeAction::Unfollow => graph.unfollow(KIND, follower, followee).await,
+                }
             }),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

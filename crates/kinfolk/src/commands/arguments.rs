@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use kinfolk_api as api;
+use kinfolk_core::Id;
 use kinfolk_core::comments::CommentId;
-use kinfolk_core::{Id, IdKind};
 
 /// Parses a user or post id. Whether it has the graph's kind of ids, only the store knows.
 pub(crate) fn parse_id(text: &str) -> Result<Id, String> {
-    let kind = if text.contains('-') { IdKind::Uuid } else { IdKind::Integer };
-    kind.parse(text).map_err(|_| "an id is an integer from 0 to 2^63 - 1 or a UUID".to_owned())
+    text.parse()
+        .map(|id: api::Id| id.0)
+        .map_err(|_| "an id is an integer from 0 to 2^63 - 1 or a UUID".to_owned())
 }
 
 /// Parses a comment id.

@@ -25,7 +25,7 @@ impl Changes {
         let (after, limit) = (self.after.as_deref(), self.limit.into());
         let page = context.call(|client| match client {
             Client::Local(graph) => {
-                let context = &graph.graph().context;
+                let context = &graph.graph.context;
                 let after = after.map(|token| context.frontier(token)).transpose()?.unwrap_or_default();
                 let page = graph.run(graph.changes().read(&after, limit))?;
                 let items = page.items.into_iter().map(Change::from).collect();

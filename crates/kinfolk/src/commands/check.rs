@@ -23,7 +23,7 @@ impl Check {
         let follows = context.call(|client| match client {
             Client::Local(graph) => {
                 let others = [followee];
-                let call = graph.graph().relationships(KIND, follower, &others, graph.at_least());
+                let call = graph.graph.relationships(KIND, follower, &others, &graph.seen);
                 Ok(graph.run(call)?.first().and_then(|relationship| relationship.since).into())
             }
             Client::Remote(server) => Ok(server.follows(follower, followee)?),

@@ -23,12 +23,8 @@ impl CommentHistory {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
-                let history = graph.run(graph.comments()?.comment_history(
-                    self.id,
-                    request,
-                    OPERATOR,
-                    graph.at_least(),
-                ))?;
+                let history =
+                    graph.run(graph.comments()?.comment_history(self.id, request, OPERATOR, &graph.seen))?;
                 Ok(Page::<CommentVersion>::from(history))
             }
             Client::Remote(server) => page_of(server.comment_history(self.id), request),

@@ -2,6 +2,7 @@
 
 use kinfolk_api::{Comment, CommentNode, Page};
 use kinfolk_core::comments::{CommentOrder, CommentStatus, Parent, TreeShape};
+use serde::Deserialize;
 
 use super::prelude::*;
 use crate::client::OPERATOR;
@@ -55,9 +56,9 @@ impl Comments {
     fn print_by(&self, author: Id, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, request| {
             let page: Page<Comment> = match client {
-                Client::Local(graph) => graph
-                    .run(graph.comments()?.comments_by(author, request, OPERATOR, graph.at_least()))?
-                    .into(),
+                Client::Local(graph) => {
+                    graph.run(graph.comments()?.comments_by(author, request, OPERATOR, &graph.seen))?.into()
+                }
                 Client::Remote(server) => page_of(server.comments_by(author), request)?,
             };
             Ok(Page { items: page.items.into_iter().map(OwnComment).collect(), next: page.next })
@@ -69,8 +70,7 @@ impl Comments {
         self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
-                let call =
-                    comments.comment_thread(Parent::post(post), order, request, OPERATOR, graph.at_least());
+                let call = comments.comment_thread(Parent::post(post), order, request, OPERATOR, &graph.seen);
                 Ok(Page::<Comment>::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.comments(post, order), request),
@@ -86,8 +86,7 @@ impl Comments {
         self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
-                let call =
-                    comments.comment_tree(Parent::post(post), shape, request, OPERATOR, graph.at_least());
+                let call = comments.comment_tree(Parent::post(post), shape, request, OPERATOR, &graph.seen);
                 Ok(Page::<CommentNode>::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.comment_tree(post, shape), request),
@@ -118,7 +117,7 @@ impl Print for Comment {
 }
 
 /// A comment in the list of its author, which shows its parent.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct OwnComment(Comment);
 

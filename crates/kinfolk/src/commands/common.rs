@@ -24,12 +24,9 @@ pub(crate) struct Common {
 impl Common {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
-            Client::Local(graph) => Ok(CountedPage::from(graph.run(graph.graph().common(
-                KIND,
-                &self.users,
-                page,
-                graph.at_least(),
-            ))?)),
+            Client::Local(graph) => {
+                Ok(CountedPage::from(graph.run(graph.graph.common(KIND, &self.users, page, &graph.seen))?))
+            }
             Client::Remote(server) => page_of(server.common(self.users.iter().copied()), page),
         })
     }

@@ -25,7 +25,7 @@ impl Counts {
             for ids in self.users.chunks(USERS_PER_CALL) {
                 match client {
                     Client::Local(graph) => {
-                        let counts = graph.run(graph.graph().counts(KIND, ids, graph.at_least()))?;
+                        let counts = graph.run(graph.graph.counts(KIND, ids, &graph.seen))?;
                         items.extend(ids.iter().zip(counts).map(|(&id, counts)| UserCounts::new(id, counts)));
                     }
                     Client::Remote(server) => items.extend(server.counts_of(ids.iter().copied())?),

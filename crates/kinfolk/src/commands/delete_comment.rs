@@ -23,7 +23,7 @@ impl DeleteComment {
         let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
-                Ok(graph.removed(graph.run(comments.delete_comment(Some(author), id, graph.at_least()))?))
+                Ok(graph.removed(graph.run(comments.delete_comment(Some(author), id, &graph.seen))?))
             }
             Client::Remote(server) => Ok(server.acting_as(author).delete_comment(id)?),
         })?;

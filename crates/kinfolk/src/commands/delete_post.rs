@@ -21,7 +21,7 @@ impl DeletePost {
         let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let feeds = graph.feeds()?;
-                Ok(graph.removed(graph.run(feeds.delete_post(Some(author), id, graph.at_least()))?))
+                Ok(graph.removed(graph.run(feeds.delete_post(Some(author), id, &graph.seen))?))
             }
             Client::Remote(server) => Ok(server.acting_as(author).delete_post(id)?),
         })?;

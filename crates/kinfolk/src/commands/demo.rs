@@ -10,15 +10,14 @@ use kinfolk_core::bulk::{ImportOptions, Progress};
 use kinfolk_core::comments::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
 use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{CheckStore, Edge, ListEntry};
-use kinfolk_core::{Clock, EdgeKind, Frontier, PageRequest, SystemClock, Timestamp};
+use kinfolk_core::{Clock, Frontier, PageRequest, SystemClock, Timestamp};
 
 use super::prelude::*;
 use crate::client::LocalGraph;
-use crate::profile::{EdgeImport, OpenStore, Profile};
+use crate::profile::{LocalProfile, Profile};
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
 
-const KIND: EdgeKind = EdgeKind::Follow;
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
@@ -79,7 +78,7 @@ struct Sample {
 }
 
 /// Generates the graph and shows a few queries.
-fn generate<P: Profile>(graph: PowerLaw, profile: &P, context: &Context) -> Result<Sample> {
+fn generate(graph: PowerLaw, profile: &LocalProfile, context: &Context) -> Result<Sample> {
     let mut out = io::stdout();
     let (users, edges) = (grouped(graph.users + graph.audience()), grouped(graph.edges));
     writeln!(out, "Generating {users} users with {edges} follows in {}", profile.location())?;
@@ -101,7 +100,7 @@ fn generate<P: Profile>(graph: PowerLaw, profile: &P, context: &Context) -> Resu
 }
 
 /// Serves until Ctrl-C.
-fn serve<P: Profile>(configuration: &Configuration, profile: &P, sample: Sample) -> Result<()> {
+fn serve(configuration: &Configuration, profile: &LocalProfile, sample: Sample) -> Result<()> {
     let server = match Server::bind(configuration, profile) {
         Ok(server) => server,
         Err(taken) if taken.downcast_ref::<io::Error>().is_some_and(is_taken) => {
@@ -151,14 +150,14 @@ fn show_calls(out: &mut impl Write, ready: &Ready, sample: Sample) -> io::Result
     out.flush()
 }
 
-fn load<P: Profile>(open: &LocalGraph<P>, graph: PowerLaw, context: &Context) -> Result<()> {
+fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
         fingerprint: "demo".to_owned(),
-        sort_memory: open.profile().sort_memory(),
+        sort_memory: open.profile.settings.sort_memory,
     };
-    let mut import = open.store().import(&options)?;
+    let mut import = open.store.import(&options)?;
     let start = SystemClock.now().millis().saturating_sub(SPAN.as_millis() as u64);
     for (number, edge) in (0u64..).zip(graph.edges()?) {
         let since = start + number * (SPAN.as_millis() as u64 / graph.edges);
@@ -177,8 +176,8 @@ fn load<P: Profile>(open: &LocalGraph<P>, graph: PowerLaw, context: &Context) ->
 }
 
 /// Shows queries of the graph.
-fn show_graph<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, celebrity: Id) -> Result<Sample> {
-    let (graph, request) = (open.graph(), PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
+fn show_graph(out: &mut impl Write, open: &LocalGraph, celebrity: Id) -> Result<Sample> {
+    let (graph, request) = (&open.graph, PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
     let newest: Vec<ListEntry> = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
     let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
@@ -202,8 +201,8 @@ fn show_graph<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, celebrity:
 }
 
 /// Writes posts of a user's followees, shows the user's home feed and returns its newest post.
-fn show_feed<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, fan: Id) -> Result<Option<Post>> {
-    let (graph, feeds) = (open.graph(), open.feeds()?);
+fn show_feed(out: &mut impl Write, open: &LocalGraph, fan: Id) -> Result<Option<Post>> {
+    let (graph, feeds) = (&open.graph, open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
     let now = SystemClock.now().millis();
@@ -227,7 +226,7 @@ fn show_feed<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, fan: Id) ->
 }
 
 /// Writes a comment on a post and a reply of its author, and shows them.
-fn show_comments<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, fan: Id, post: &Post) -> Result<()> {
+fn show_comments(out: &mut impl Write, open: &LocalGraph, fan: Id, post: &Post) -> Result<()> {
     let comments = open.comments()?;
     let write = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
@@ -250,14 +249,14 @@ fn show_comments<P: Profile>(out: &mut impl Write, open: &LocalGraph<P>, fan: Id
 }
 
 /// Checks random pairs and returns the mean time in nanoseconds.
-fn time_checks<P: Profile>(open: &LocalGraph<P>, graph: PowerLaw) -> u128 {
+fn time_checks(open: &LocalGraph, graph: PowerLaw) -> u128 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         graph.id((state >> 33) % graph.users)
     };
-    let check = |edge| open.store().contains_now(KIND, edge, Frontier::EMPTY);
+    let check = |edge| open.store.contains_now(KIND, edge, Frontier::EMPTY);
     let found =
         (0..CHECKS).filter(|_| check(Edge { follower: pick(), followee: pick() }) == Some(true)).count();
     let nanoseconds = began.elapsed().as_nanos() / u128::from(CHECKS);

@@ -19,10 +19,7 @@ impl Dismiss {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { id, target } = self;
         let outcome = context.call(|client| match client {
-            Client::Local(graph) => {
-                let dismissed = graph.run(graph.suggestions()?.dismiss(id, target))?;
-                Ok(graph.written(dismissed.position, dismissed.changed.contains(&true)))
-            }
+            Client::Local(graph) => Ok(graph.changed(graph.run(graph.suggestions()?.dismiss(id, target))?)),
             Client::Remote(server) => Ok(server.acting_as(id).dismiss(id, target)?),
         })?;
         let message = match outcome.changed {

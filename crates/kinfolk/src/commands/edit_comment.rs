@@ -34,7 +34,7 @@ impl EditComment {
         let written = context.call(|client| match client {
             Client::Local(graph) => {
                 let (comments, edit) = (graph.comments()?, CommentEdit { id, version, body });
-                let comment = graph.run(comments.edit_comment(Some(author), edit, graph.at_least()))?;
+                let comment = graph.run(comments.edit_comment(Some(author), edit, &graph.seen))?;
                 let outcome = graph.written(comment.position, comment.is_new);
                 Ok(Written::<api::Comment>::new(outcome, comment.comment.into()))
             }

@@ -23,7 +23,7 @@ impl Feed {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Posts::from(graph.run(graph.feeds()?.feed(self.id, page, graph.at_least()))?))
+                Ok(Posts::from(graph.run(graph.feeds()?.feed(self.id, page, &graph.seen))?))
             }
             Client::Remote(server) => page_of(server.feed(self.id), page),
         })

@@ -1,7 +1,5 @@
 //! `follow`: adds an edge, durably.
 
-use kinfolk_core::graph::{Edge, EdgeAction};
-
 use super::prelude::*;
 
 /// Make one user follow another
@@ -20,9 +18,10 @@ pub(crate) struct Follow {
 impl Follow {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { follower, followee } = self;
-        let edge = Edge { follower, followee };
         let outcome = context.call_or_create(&[follower, followee], |client| match client {
-            Client::Local(graph) => graph.write_edge(EdgeAction::Follow, edge),
+            Client::Local(graph) => {
+                Ok(graph.changed(graph.run(graph.graph.follow(KIND, follower, followee))?))
+            }
             Client::Remote(server) => Ok(server.acting_as(follower).follow(followee)?),
         })?;
         let verb = if outcome.changed { "now follows" } else { "already follows" };

@@ -22,7 +22,7 @@ impl Following {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Users::from(graph.run(graph.graph().following(KIND, self.id, page, graph.at_least()))?))
+                Ok(Users::from(graph.run(graph.graph.following(KIND, self.id, page, &graph.seen))?))
             }
             Client::Remote(server) => page_of(server.following(self.id), page),
         })

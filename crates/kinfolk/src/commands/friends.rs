@@ -22,7 +22,7 @@ impl Friends {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Users::from(graph.run(graph.graph().friends(KIND, self.id, page, graph.at_least()))?))
+                Ok(Users::from(graph.run(graph.graph.friends(KIND, self.id, page, &graph.seen))?))
             }
             Client::Remote(server) => page_of(server.friends(self.id), page),
         })

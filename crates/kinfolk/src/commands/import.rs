@@ -13,7 +13,7 @@ use crate::client::LocalGraph;
 use crate::failure::UsageError;
 use crate::free_space;
 use crate::input::{Source, Stop};
-use crate::profile::{IMPORTED_FILE, Profile};
+use crate::profile::IMPORTED_FILE;
 use crate::progress::{ReadProgress, Reporter};
 
 /// Add the edges of files
@@ -65,13 +65,13 @@ impl Import {
         context.print(&ImportStats { outcome: imported, seconds, edges_per_second })
     }
 
-    fn import_locally<P: Profile>(
+    fn import_locally(
         &self,
-        graph: LocalGraph<P>,
+        graph: LocalGraph,
         sources: &[Source],
         reporter: &Reporter,
     ) -> Result<ImportOutcome> {
-        let (store, profile) = (graph.store(), graph.profile());
+        let (store, profile) = (&graph.store, &graph.profile);
         let ids = store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
         let needed = needed.fold(0, u64::saturating_add);
@@ -79,13 +79,13 @@ impl Import {
             graph.close_and_discard_if_new()?;
             return Err(error.into());
         }
-        let limit = profile.service_settings().graph.following_limit;
+        let limit = profile.service.graph.following_limit;
         let following_limit = (!self.no_limit).then(|| self.limit.unwrap_or(limit));
         let sort_memory = self.memory.map(|mebibytes| mebibytes as usize * (1 << 20));
         let choices = ImportChoices {
             skip_invalid: self.skip_invalid,
             following_limit,
-            sort_memory: sort_memory.unwrap_or_else(|| profile.sort_memory()),
+            sort_memory: sort_memory.unwrap_or(profile.settings.sort_memory),
             fingerprint: self.fingerprint(sources, following_limit),
             bytes_total: sources.iter().map(Source::length).sum(),
         };
@@ -98,9 +98,9 @@ impl Import {
             Ok(done) => done,
             Err(stop) => return Err(abandon(graph, stop)),
         };
-        let mut seen = graph.at_least().clone();
+        let mut seen = graph.seen.clone();
         seen.join(&done.report.frontier);
-        let token = graph.graph().context.token(seen);
+        let token = graph.graph.context.token(seen);
         graph.close()?;
         Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }
@@ -141,7 +141,7 @@ impl Import {
 }
 
 /// Ends an import that could not read its input; returns the error to report.
-fn abandon<P: Profile>(graph: LocalGraph<P>, stop: Stop) -> anyhow::Error {
+fn abandon(graph: LocalGraph, stop: Stop) -> anyhow::Error {
     match stop {
         Stop::Malformed(mut detail) => {
             // The user must see the malformed line, even if the cleanup fails too.

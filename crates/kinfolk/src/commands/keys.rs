@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use kinfolk_api::Time;
 use kinfolk_core::{Clock, SystemClock, Timestamp};
 use kinfolk_server::{KeyEntry, KeyFile, NewKey, Rate, Scope};
 
 use super::prelude::*;
 use crate::failure::UsageError;
-use crate::print::as_optional_text;
 
 /// Manage the API keys that a server accepts
 #[derive(Debug, Args)]
@@ -108,12 +108,12 @@ struct Item {
     id: String,
     name: String,
     scopes: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    created_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<Rate>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    not_after: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<Time>,
 }
 
 impl From<&KeyEntry> for Item {
@@ -122,9 +122,9 @@ impl From<&KeyEntry> for Item {
             id: entry.id.clone(),
             name: entry.name.clone(),
             scopes: entry.scopes.iter().map(|scope| scope.name()).collect(),
-            created_at: entry.created_at,
+            created_at: entry.created_at.map(Time),
             limit: entry.limit,
-            not_after: entry.not_after,
+            not_after: entry.not_after.map(Time),
         }
     }
 }

@@ -25,7 +25,7 @@ impl KnownFollowers {
         let Self { viewer, id, pages } = self;
         pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                let call = graph.graph().known_followers(KIND, viewer, id, page, graph.at_least());
+                let call = graph.graph.known_followers(KIND, viewer, id, page, &graph.seen);
                 Ok(CountedPage::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.known_followers(viewer, id), page),

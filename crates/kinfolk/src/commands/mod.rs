@@ -41,7 +41,6 @@ mod serve;
 mod suggest;
 mod suggestions;
 mod unfollow;
-mod unlock_comments;
 mod verify;
 
 use anyhow::Result;
@@ -123,7 +122,7 @@ commands! {
     remove_comment::RemoveComment,
     purge_comment::PurgeComment,
     lock_comments::LockComments,
-    unlock_comments::UnlockComments,
+    lock_comments::UnlockComments,
     changes::Changes,
     apply::Apply,
     import::Import,

@@ -1,16 +1,10 @@
 //! Paging, shared by all commands that list: the arguments that choose a page, and printing page by page, because a list
 //! may be larger than memory.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
-use kinfolk_api::{CountedPage, Member, Page};
+use kinfolk_client::PageOfItems;
 use kinfolk_core::PageRequest;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// The maximum page size of the graph.
 const PAGE_LIMIT_MAX: u16 = 1_000;
@@ -30,62 +24,31 @@ pub(crate) struct PageArguments {
     all: bool,
 }
 
-/// A page of a list, ready to print.
-pub(crate) struct PrintedPage<T> {
-    /// The length of the whole list, if the list is counted.
-    count: Option<u64>,
-    /// The entries.
-    items: Vec<T>,
-    /// The cursor of the next page; none on the last.
-    next: Option<String>,
-}
-
-impl<T> From<Page<T>> for PrintedPage<T> {
-    fn from(Page { items, next }: Page<T>) -> Self {
-        Self { count: None, items, next }
-    }
-}
-
-impl From<CountedPage> for PrintedPage<Member> {
-    fn from(CountedPage { count, items, next }: CountedPage) -> Self {
-        Self { count: Some(count), items, next }
-    }
-}
-
 impl PageArguments {
     /// Prints the requested page, or all of them; `page_at` calls the client for one.
-    pub(crate) fn print<T: Print, P: Into<PrintedPage<T>>>(
+    pub(crate) fn print<P: PageOfItems<Item: Print>>(
         &self,
         context: &Context,
         page_at: impl Fn(&Client, PageRequest<'_>) -> Result<P>,
     ) -> Result<Outcome> {
-        context
-            .call(|client| self.print_pages(context, |request| page_at(client, request).map(Into::into)))?;
-        Ok(Outcome::Done)
-    }
-
-    fn print_pages<T: Print>(
-        &self,
-        context: &Context,
-        page_at: impl Fn(PageRequest<'_>) -> Result<PrintedPage<T>>,
-    ) -> Result<()> {
         let limit = usize::from(if self.all { PAGE_LIMIT_MAX } else { self.limit });
-        let mut page = page_at(PageRequest { limit, cursor: self.cursor.as_deref() })?;
-        let count = page.count;
-        let mut printer = Printer::begin(context.json, count, context.stdout())?;
-        loop {
-            page.items.iter().try_for_each(|item| printer.item(item))?;
-            match page.next.as_deref() {
-                Some(cursor) if self.all => page = page_at(PageRequest { limit, cursor: Some(cursor) })?,
-                _ => break,
+        context.call(|client| {
+            let page = page_at(client, PageRequest { limit, cursor: self.cursor.as_deref() })?;
+            let count = page.count();
+            let mut printer = Printer::begin(context.json, count, context.stdout())?;
+            let (mut items, mut next) = page.into_parts();
+            loop {
+                items.iter().try_for_each(|item| printer.item(item))?;
+                let Some(cursor) = next.as_deref().filter(|_| self.all) else { break };
+                (items, next) = page_at(client, PageRequest { limit, cursor: Some(cursor) })?.into_parts();
             }
-        }
-        printer.end(page.next.as_deref())?;
-        if !context.json && !context.quiet {
-            // On stderr, so that a pipe gets nothing but the list.
-            hint(&mut io::stderr(), count, page.next.as_deref())?;
-        }
-        Ok(())
+            printer.end(next.as_deref())?;
+            if !context.json && !context.quiet {
+                // On stderr, so that a pipe gets nothing but the list.
+                hint(&mut io::stderr(), count, next.as_deref())?;
+            }
+            Ok(Outcome::Done)
+        })
     }
 }
 

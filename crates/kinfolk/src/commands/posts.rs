@@ -26,7 +26,7 @@ impl Posts {
             Client::Local(graph) => Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(
                 self.id,
                 page,
-                graph.at_least(),
+                &graph.seen,
             ))?)),
             Client::Remote(server) => page_of(server.posts(self.id), page),
         })

@@ -12,7 +12,6 @@ use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, 
 use tokio::sync::watch;
 
 use super::prelude::*;
-use crate::profile::Profile;
 use crate::progress::{Reporter, SUGGESTING};
 use crate::serve::{Signals, StopSignal};
 use crate::settings::{Value, bound};
@@ -48,10 +47,7 @@ impl Suggest {
         let begin = Instant::now();
         let Run { outcome, stopped_by } = context.call(|client| match client {
             Client::Local(graph) => {
-                let everyone = graph.profile().everyone();
-                let missing =
-                    || kinfolk_core::Error::NotAvailable { what: "computing suggestions for all users" };
-                let request = self.request(everyone.ok_or_else(missing)?);
+                let request = self.request(graph.profile.everyone);
                 graph.run(compute(graph.suggestion_store()?, request, &context.reporter))
             }
             Client::Remote(server) => self.send(server, &context.reporter),

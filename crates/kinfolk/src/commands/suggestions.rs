@@ -24,9 +24,7 @@ impl Suggestions {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let (id, limit) = (self.id, self.limit.into());
         let suggestions: api::Suggestions = context.call(|client| match client {
-            Client::Local(graph) => {
-                Ok(graph.run(graph.suggestions()?.read(id, limit, graph.at_least()))?.into())
-            }
+            Client::Local(graph) => Ok(graph.run(graph.suggestions()?.read(id, limit, &graph.seen))?.into()),
             Client::Remote(server) => Ok(server.suggestions(id, limit)?),
         })?;
         context.print(&suggestions)

@@ -1,7 +1,5 @@
 //! `unfollow`: removes an edge, durably.
 
-use kinfolk_core::graph::{Edge, EdgeAction};
-
 use super::prelude::*;
 
 /// Make one user unfollow another
@@ -20,9 +18,10 @@ pub(crate) struct Unfollow {
 impl Unfollow {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { follower, followee } = self;
-        let edge = Edge { follower, followee };
         let outcome = context.call(|client| match client {
-            Client::Local(graph) => graph.write_edge(EdgeAction::Unfollow, edge),
+            Client::Local(graph) => {
+                Ok(graph.changed(graph.run(graph.graph.unfollow(KIND, follower, followee))?))
+            }
             Client::Remote(server) => Ok(server.acting_as(follower).unfollow(followee)?),
         })?;
         let verb = if outcome.changed { "no longer follows" } else { "did not follow" };

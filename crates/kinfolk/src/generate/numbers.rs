@@ -1,4 +1,4 @@
-//! Random numbers from a seed, permutations, and a set of ranks. Nothing about graphs.
+//! Random numbers from a seed, and permutations. Nothing about graphs.
 
 /// A permutation of the numbers below a size: multiplication by a coprime number.
 #[derive(Clone, Copy, Debug)]
@@ -31,40 +31,6 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-/// The ranks of one follower: open addressing in a reused table.
-#[derive(Debug, Default)]
-pub(crate) struct RankSet {
-    slots: Vec<u32>,
-    mask: usize,
-}
-
-impl RankSet {
-    const FREE: u32 = u32::MAX;
-
-    /// Clears the set and reserves capacity.
-    pub(crate) fn clear_for(&mut self, count: usize) {
-        let size = (count * 2).next_power_of_two().max(8);
-        self.slots.clear();
-        self.slots.resize(size, Self::FREE);
-        self.mask = size - 1;
-    }
-
-    /// Inserts a rank; returns whether it is new.
-    pub(crate) fn insert(&mut self, rank: u32) -> bool {
-        let mut at = (rank.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;
-        loop {
-            match self.slots[at] {
-                Self::FREE => {
-                    self.slots[at] = rank;
-                    return true;
-                }
-                found if found == rank => return false,
-                _ => at = (at + 1) & self.mask,
-            }
-        }
-    }
 }
 
 /// SplitMix64: small, fast, and the same on every machine.

@@ -12,33 +12,19 @@ pub(crate) const LINE_LEN_MAX: usize = 4_096;
 /// The largest integer id.
 const INTEGER_MAX: u64 = i64::MAX as u64;
 
-/// The separator of columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Separator {
-    Comma,
-    Tab,
-    Space,
+/// The separator of columns, and what messages call several of it.
+#[derive(Clone, Copy, Debug)]
+struct Separator {
+    byte: u8,
+    name: &'static str,
 }
 
-impl Separator {
-    const ALL: [Self; 3] = [Self::Comma, Self::Tab, Self::Space];
-
-    fn byte(self) -> u8 {
-        match self {
-            Self::Comma => b',',
-            Self::Tab => b'\t',
-            Self::Space => b' ',
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Comma => "commas",
-            Self::Tab => "tabs",
-            Self::Space => "single spaces",
-        }
-    }
-}
+/// All separators, in the order in which a line is searched for them.
+const SEPARATORS: [Separator; 3] = [
+    Separator { byte: b',', name: "commas" },
+    Separator { byte: b'\t', name: "tabs" },
+    Separator { byte: b' ', name: "single spaces" },
+];
 
 /// An edge of a text file.
 pub(crate) type ParsedEdge = (Edge, Option<Timestamp>);
@@ -62,7 +48,7 @@ impl LineParser {
     /// its line with the line end. `None` for every other line.
     #[inline]
     pub(crate) fn quick(&self, text: &[u8]) -> Option<(ParsedEdge, usize)> {
-        let separator = self.separator?.byte();
+        let separator = self.separator?.byte;
         if self.rules.ids != IdKind::Integer {
             return None;
         }
@@ -135,10 +121,10 @@ impl LineParser {
     }
 
     fn columns(&self, line: &[u8], separator: Separator) -> Result<ParsedEdge, String> {
-        let mut columns = line.split(|&byte| byte == separator.byte());
+        let mut columns = line.split(|&byte| byte == separator.byte);
         let (follower, followee) = (columns.next(), columns.next());
         let (Some(follower), Some(followee)) = (follower, followee) else {
-            return Err(format!("expected follower and followee, separated by {}", separator.name()));
+            return Err(format!("expected follower and followee, separated by {}", separator.name));
         };
         let since = columns.next();
         let surplus = columns.count();
@@ -146,7 +132,7 @@ impl LineParser {
             return Err(format!(
                 "{} columns separated by {}; expected follower, followee and at most since",
                 surplus + 3,
-                separator.name()
+                separator.name
             ));
         }
         let id = |name: &str, text: &[u8]| {
@@ -198,12 +184,12 @@ pub(crate) fn are_column_names(names: &[&str]) -> bool {
 }
 
 fn is_header(text: &str, separator: Separator) -> bool {
-    let names: Vec<&str> = text.split(char::from(separator.byte())).take(4).collect();
+    let names: Vec<&str> = text.split(char::from(separator.byte)).take(4).collect();
     are_column_names(&names)
 }
 
 fn detect(line: &[u8]) -> Result<Separator, String> {
-    let found = Separator::ALL.into_iter().find(|separator| line.contains(&separator.byte()));
+    let found = SEPARATORS.into_iter().find(|separator| line.contains(&separator.byte));
     found.ok_or_else(|| "expected follower and followee, separated by a comma, a tab or a space".to_owned())
 }
 

@@ -17,18 +17,11 @@ use super::{Expected, Location, Rules, Sink, Stop, parquet};
 pub struct Source {
     /// The name in messages.
     name: String,
-    kind: SourceKind,
+    /// The file; none for standard input.
+    path: Option<PathBuf>,
+    /// Identifies a file that can be read again from the start.
+    identity: Option<FileIdentity>,
     format: FileFormat,
-}
-
-#[derive(Debug)]
-enum SourceKind {
-    StandardInput,
-    /// A file, with its identity if it can be read again from the start.
-    File {
-        path: PathBuf,
-        identity: Option<FileIdentity>,
-    },
 }
 
 /// Identifies one state of a file.
@@ -56,7 +49,7 @@ impl Source {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let name = "standard input".to_owned();
-            return Ok(Self { name, kind: SourceKind::StandardInput, format: FileFormat::Csv });
+            return Ok(Self { name, path: None, identity: None, format: FileFormat::Csv });
         }
         let format = format_of(path);
         let could_not = || format!("could not read {name}");
@@ -77,35 +70,24 @@ impl Source {
         } else {
             None
         };
-        Ok(Self { name, kind: SourceKind::File { path: path.to_owned(), identity }, format })
+        Ok(Self { name, path: Some(path.to_owned()), identity, format })
     }
 
     /// The length in bytes, if known.
     pub fn length(&self) -> Option<u64> {
-        self.identity().map(|identity| identity.length)
+        self.identity.as_ref().map(|identity| identity.length)
     }
 
     /// Identifies the content of the file, if it can be read again.
     pub fn fingerprint(&self) -> Option<String> {
-        let FileIdentity { canonical, length, modified_nanos } = self.identity()?;
+        let FileIdentity { canonical, length, modified_nanos } = self.identity.as_ref()?;
         Some(format!("{} {length} {modified_nanos}", canonical.display()))
     }
 
     /// The edges according to its metadata. Only Parquet has it.
     pub fn expected(&self) -> Option<Expected> {
-        match &self.kind {
-            SourceKind::File { path, .. } if self.format == FileFormat::Parquet => {
-                parquet::expect(File::open(path).ok()?)
-            }
-            _ => None,
-        }
-    }
-
-    fn identity(&self) -> Option<&FileIdentity> {
-        match &self.kind {
-            SourceKind::StandardInput => None,
-            SourceKind::File { identity, .. } => identity.as_ref(),
-        }
+        let path = self.path.as_ref().filter(|_| self.format == FileFormat::Parquet)?;
+        parquet::expect(File::open(path).ok()?)
     }
 
     /// The name in messages.
@@ -120,19 +102,21 @@ impl Source {
 
     /// Opens it without decompressing it.
     pub fn open(&self) -> Result<Box<dyn Read>> {
-        Ok(match &self.kind {
-            SourceKind::StandardInput => Box::new(io::stdin().lock()),
-            SourceKind::File { path, .. } => {
-                Box::new(File::open(path).with_context(|| format!("could not read {}", self.name))?)
-            }
+        Ok(match &self.path {
+            None => Box::new(io::stdin().lock()),
+            Some(path) => Box::new(self.open_file(path)?),
         })
+    }
+
+    fn open_file(&self, path: &Path) -> Result<File> {
+        File::open(path).with_context(|| format!("could not read {}", self.name))
     }
 
     /// Reads all of it into a sink; `bytes_read` counts the bytes read from the file.
     pub fn read(&self, rules: Rules, bytes_read: &Cell<u64>, sink: &mut impl Sink) -> Result<(), Stop> {
-        if let (FileFormat::Parquet, SourceKind::File { path, .. }) = (self.format, &self.kind) {
-            let file = File::open(path).with_context(|| format!("could not read {}", self.name));
-            return parquet::read(file.map_err(Stop::Unreadable)?, &self.name, rules, bytes_read, sink);
+        if let (FileFormat::Parquet, Some(path)) = (self.format, &self.path) {
+            let file = self.open_file(path).map_err(Stop::Unreadable)?;
+            return parquet::read(file, &self.name, rules, bytes_read, sink);
         }
         let input = self.open().map_err(Stop::Unreadable)?;
         let input = Counted { input, bytes_read };

@@ -89,18 +89,8 @@ fn push_text(buffer: &mut Vec<u8>, text: &str) {
 }
 
 /// `fmt` would take longer than the rest of an export.
-fn push_decimal(buffer: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    buffer.extend_from_slice(&digits[at..]);
+fn push_decimal(buffer: &mut Vec<u8>, value: u64) {
+    buffer.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 #[cfg(test)]

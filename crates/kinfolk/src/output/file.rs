@@ -12,28 +12,25 @@ use crate::interrupt::register_temporary;
 use crate::standard_output::StandardOutput;
 
 /// An output file before its commit.
-#[derive(Debug)]
 pub(crate) enum OutputFile {
     /// A temporary file, its final path, and whether it may replace a file there.
     Beside { temporary: NamedTempFile, path: PathBuf, may_replace: bool },
-    /// A pipe or device, which a rename would replace.
-    Direct(File),
-    /// Standard output.
-    Standard(StandardOutput),
+    /// Standard output, or a pipe or device, which a rename would replace.
+    Direct(Box<dyn Write + Send>),
 }
 
 impl OutputFile {
     /// Starts a file; `-` is standard output.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Ok(Self::Standard(StandardOutput::new()));
+            return Ok(Self::Direct(Box::new(StandardOutput::new())));
         }
         let existing = fs::metadata(path).ok();
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
         }
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-            return Ok(Self::Direct(File::options().write(true).open(path)?));
+            return Ok(Self::Direct(Box::new(File::options().write(true).open(path)?)));
         }
         // A symbolic link remains; the file it points to is replaced.
         let path = if existing.is_some() { path.canonicalize()? } else { path.to_owned() };
@@ -56,15 +53,14 @@ impl OutputFile {
     pub(crate) fn content(&self) -> Option<&Path> {
         match self {
             Self::Beside { temporary, .. } => Some(temporary.path()),
-            Self::Direct(_) | Self::Standard(_) => None,
+            Self::Direct(_) => None,
         }
     }
 
     /// Syncs the file and moves it to its path.
     pub(crate) fn commit(self) -> io::Result<()> {
         match self {
-            Self::Direct(mut file) => file.flush(),
-            Self::Standard(mut out) => out.flush(),
+            Self::Direct(mut out) => out.flush(),
             Self::Beside { temporary, path, may_replace } => {
                 temporary.as_file().sync_all()?;
                 let folder = temporary.path().parent().map(Path::to_owned);
@@ -96,16 +92,14 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Beside { temporary, .. } => temporary.as_file_mut().write(bytes),
-            Self::Direct(file) => file.write(bytes),
-            Self::Standard(out) => out.write(bytes),
+            Self::Direct(out) => out.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Beside { temporary, .. } => temporary.as_file_mut().flush(),
-            Self::Direct(file) => file.flush(),
-            Self::Standard(out) => out.flush(),
+            Self::Direct(out) => out.flush(),
         }
     }
 }
@@ -138,7 +132,8 @@ mod tests {
         file.write_all(b"new").unwrap();
         std::os::unix::fs::symlink("nowhere", &path).unwrap();
         assert_eq!(file.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists, "it came meanwhile");
-        assert_eq!(OutputFile::create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let again = OutputFile::create_new(&path).err().map(|error| error.kind());
+        assert_eq!(again, Some(io::ErrorKind::AlreadyExists));
         assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
         let mut file = OutputFile::create_new(&link).unwrap();
         file.write_all(b"new").unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::{Error, Result};
-use kinfolk_server::{ExportRequest, FileFormat, ImportDone, ImportRequest};
+use kinfolk_server::{ExportRequest, FileFormat, Import, ImportDone};
 
 use super::OpenStore;
 use crate::bulk::{self, ImportChoices};
@@ -35,23 +35,23 @@ impl<S: OpenStore> StoreFiles<S> {
     pub(crate) fn import(
         &self,
         file: &mut (dyn Read + Send),
-        request: &ImportRequest,
+        options: &Import,
         progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let _one_at_a_time = self.importing.lock().unwrap_or_else(PoisonError::into_inner);
         let choices = ImportChoices {
-            skip_invalid: request.skip_invalid,
-            following_limit: (!request.no_limit).then_some(self.following_limit),
+            skip_invalid: options.skip_invalid,
+            following_limit: (!options.no_limit).then_some(self.following_limit),
             sort_memory: self.sort_memory,
             fingerprint: None,
             bytes_total: None,
         };
         let imported = bulk::import(&self.store, &choices, progress, |rules, bytes_read, intake| {
-            if request.format == FileFormat::Parquet {
-                let file = self.spool(file, request.length)?;
+            if options.format == FileFormat::Parquet {
+                let file = self.spool(file, options.length)?;
                 return read_parquet(file, IMPORTED_FILE, rules, bytes_read, intake);
             }
-            Text { name: IMPORTED_FILE, format: request.format }.read(file, rules, intake)
+            Text { name: IMPORTED_FILE, format: options.format }.read(file, rules, intake)
         });
         imported.map_err(|stop| match stop {
             Stop::Malformed(detail) => Error::InvalidInput { detail },

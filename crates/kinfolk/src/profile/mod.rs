@@ -15,16 +15,13 @@ use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
-use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
+use kinfolk_core::{EdgeKind, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub(crate) use embedded::{Folder as LocalProfile, LAYER_TARGET, inspect_backup};
+pub(crate) use embedded::{Discard, Folder as LocalProfile, LAYER_TARGET, Opened, inspect_backup};
 pub(crate) use files::IMPORTED_FILE;
 
 use crate::settings::Role;
-
-/// Removes a graph that was just created, after its first write failed.
-pub(crate) type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// The location of a graph, which may not exist yet.
 pub(crate) trait Profile: Clone + Send + Sync + 'static {
@@ -40,26 +37,14 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// Returns an error for a role that its servers do not have.
     fn require_role(&self, role: Role) -> Result<()>;
 
-    /// Opens the graph, which must exist.
-    fn open(&self) -> Result<Self::Store>;
-
-    /// Opens the graph, or creates it.
-    fn open_or_create(&self) -> Result<Opened<Self::Store>>;
-
-    /// Returns an error if a graph created here would have another kind of ids than these users.
-    fn require_creatable_for(&self, users: &[Id]) -> Result<()>;
+    /// Opens the graph for a server, or creates it if the profile does that.
+    fn open_or_create(&self) -> Result<Self::Store>;
 
     /// The settings of its services.
     fn service_settings(&self) -> ServiceSettings;
 
     /// The default computation of suggestions for all users; none if the profile computes them only on request.
     fn everyone(&self) -> Option<SuggestionRunRequest>;
-
-    /// Memory for sorting an import, in bytes.
-    fn sort_memory(&self) -> usize;
-
-    /// Returns an error unless there is disk space for an import of this many bytes.
-    fn require_import_space(&self, store: &Self::Store, bytes: u64) -> kinfolk_core::Result<()>;
 
     /// The operations for administrators of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
@@ -69,13 +54,6 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
 
     /// Ends it in order.
     fn stop_background(background: Self::Background) -> impl Future<Output = ()> + Send;
-}
-
-/// An opened store.
-pub(crate) struct Opened<S> {
-    pub(crate) store: S,
-    /// Removes the store; none if it existed before.
-    pub(crate) discard: Option<Discard>,
 }
 
 /// An open store, beyond its ports. Clones share it.

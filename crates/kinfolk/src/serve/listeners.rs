@@ -13,6 +13,12 @@ pub(crate) struct Listeners {
     pub(crate) resp: Option<TcpListener>,
 }
 
+/// The URLs of the protocols.
+pub(crate) struct Urls {
+    pub(crate) http: String,
+    pub(crate) redis: Option<String>,
+}
+
 impl Listeners {
     /// Binds the addresses.
     pub(crate) fn bind(http: SocketAddr, resp: Option<SocketAddr>) -> Result<Self> {
@@ -20,14 +26,14 @@ impl Listeners {
         Ok(Self { http, resp: resp.map(|resp| bind(resp, "--resp")).transpose()? })
     }
 
-    /// The address of REST.
-    pub(crate) fn http_address(&self) -> Result<SocketAddr> {
-        Ok(self.http.local_addr()?)
-    }
-
-    /// The address of the Redis protocol.
-    pub(crate) fn resp_address(&self) -> Result<Option<SocketAddr>> {
-        Ok(self.resp.as_ref().map(TcpListener::local_addr).transpose()?)
+    /// The URLs of the sockets.
+    pub(crate) fn urls(&self, is_encrypted: bool) -> Result<Urls> {
+        let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
+        let resp = self.resp.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok(Urls {
+            http: format!("{http}://{}", self.http.local_addr()?),
+            redis: resp.map(|address| format!("{redis}://{address}")),
+        })
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) use signals::{Signals, StopSignal, on_stop};
 use crate::print::grouped;
 use crate::profile::{OpenStore, Profile};
 use crate::settings::Configuration;
-use protocols::{Protocols, Urls};
+use listeners::Urls;
+use protocols::Protocols;
 use signals::SignalRequest;
 use suggest::Schedule;
 
@@ -123,7 +124,7 @@ impl<P: Profile> Server<P> {
         let Self { configuration, profile, listeners, tls } = self;
         let mut signals = Signals::new().context("could not listen for signals")?;
         let door = Door::closed();
-        let Urls { http, redis } = protocols::urls(&listeners, tls.is_some())?;
+        let Urls { http, redis } = listeners.urls(tls.is_some())?;
         let Listeners { http: http_listener, resp: resp_listener } = listeners;
         let mut protocols = Protocols::start_rest(&configuration, http_listener, tls, Arc::clone(&door))?;
 
@@ -208,7 +209,7 @@ fn close(store: impl OpenStore) -> Result<()> {
 async fn load<P: Profile>(profile: P) -> Result<P::Store> {
     tracing::info!(location = profile.location(), "loading");
     let began = Instant::now();
-    let mut loading = tokio::task::spawn_blocking(move || Ok(profile.open_or_create()?.store));
+    let mut loading = tokio::task::spawn_blocking(move || profile.open_or_create());
     let mut ticks = tokio::time::interval(LOADING_EVERY);
     ticks.tick().await;
     loop {

@@ -16,7 +16,6 @@ use kinfolk_server::{
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::Listeners;
 use crate::failure::UsageError;
 use crate::settings::{Configuration, TlsFiles};
 
@@ -60,7 +59,6 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         issuers: auth.issuer.0.clone(),
         leeway: auth.leeway.0,
         allow_moderate: auth.moderators,
-        ..TokenSettings::new("", "")
     });
     if auth.keys.is_none() && tokens.is_none() {
         return Ok(Access::open());
@@ -76,21 +74,6 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
     };
     let settings = AccessSettings { id_kind, keys_file: auth.keys.clone(), tokens, limits };
     Ok(Access::new(&settings)?)
-}
-
-/// The URLs of the protocols.
-pub(crate) struct Urls {
-    pub(crate) http: String,
-    pub(crate) redis: Option<String>,
-}
-
-/// The URLs of bound sockets.
-pub(crate) fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<Urls> {
-    let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
-    Ok(Urls {
-        http: format!("{http}://{}", listeners.http_address()?),
-        redis: listeners.resp_address()?.map(|address| format!("{redis}://{address}")),
-    })
 }
 
 /// Maximum number of concurrent reloads: a disk that hangs must not use up threads.

@@ -15,7 +15,7 @@ mod value;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -220,53 +220,40 @@ impl Flags {
     }
 }
 
-/// Implements the flags of one reach for clap.
-macro_rules! flags {
-    ($(#[$meta:meta])* $name:ident, $reach:expr) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, Default)]
-        pub(crate) struct $name(pub Flags);
+/// The flags of all commands.
+pub(crate) type CommonFlags = FlagsOf<false>;
 
-        impl FromArgMatches for $name {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                Ok(Self(Flags::of(matches, $reach)))
-            }
+/// The flags of commands that run a server.
+pub(crate) type ServerFlags = FlagsOf<true>;
 
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                self.0 = Flags::of(matches, $reach);
-                Ok(())
-            }
-        }
+/// The flags of one reach, for clap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlagsOf<const SERVER: bool>(pub(crate) Flags);
 
-        impl Args for $name {
-            fn augment_args(command: Command) -> Command {
-                let settings = SETTINGS.iter().filter(|setting| setting.reach == $reach);
-                command.args(settings.map(Setting::argument))
-            }
-
-            fn augment_args_for_update(command: Command) -> Command {
-                Self::augment_args(command)
-            }
-        }
-    };
+impl<const SERVER: bool> FlagsOf<SERVER> {
+    const REACH: Reach = if SERVER { Reach::Server } else { Reach::Everywhere };
 }
 
-flags! {
-    /// The flags of all commands.
-    CommonFlags, Reach::Everywhere
+impl<const SERVER: bool> FromArgMatches for FlagsOf<SERVER> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(Flags::of(matches, Self::REACH)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0 = Flags::of(matches, Self::REACH);
+        Ok(())
+    }
 }
 
-flags! {
-    /// The flags of commands that run a server.
-    ServerFlags, Reach::Server
-}
+impl<const SERVER: bool> Args for FlagsOf<SERVER> {
+    fn augment_args(command: Command) -> Command {
+        let settings = SETTINGS.iter().filter(|setting| setting.reach == Self::REACH);
+        command.args(settings.map(Setting::argument))
+    }
 
-/// The option that names the file.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct FileArgument {
-    /// The configuration file [default: ./kinfolk.toml, if it exists]
-    #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
-    pub(crate) config: Option<PathBuf>,
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
 #[cfg(test)]

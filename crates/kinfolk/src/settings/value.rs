@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use kinfolk_core::IdKind;
 use kinfolk_core::suggestions::Ranking;
+use kinfolk_core::{IdKind, names};
 use kinfolk_server::Rate;
 use kinfolk_server::rest::Origin;
 
@@ -103,17 +103,6 @@ impl Value for bool {
 impl Value for IdKind {
     fn parse(text: &str) -> Result<Self, String> {
         Self::from_name(text).ok_or_else(|| "expected integer or uuid".to_owned())
-    }
-
-    fn text(&self) -> String {
-        self.name().to_owned()
-    }
-}
-
-impl Value for Ranking {
-    fn parse(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        Self::from_name(text).ok_or_else(|| format!("expected one of {}", names()))
     }
 
     fn text(&self) -> String {
@@ -291,69 +280,69 @@ impl Value for Limit {
 }
 
 /// A choice between a few names.
-macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $name {
-            $($(#[$variant_meta])* $variant),+
-        }
-
-        impl Value for $name {
+macro_rules! choices {
+    ($($name:ident),+) => {
+        $(impl Value for $name {
             fn parse(text: &str) -> Result<Self, String> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(format!("expected one of {}", [$($text),+].join(", "))),
-                }
+                let names = || Self::ALL.map(Self::name).join(", ");
+                Self::from_name(text).ok_or_else(|| format!("expected one of {}", names()))
             }
 
             fn text(&self) -> String {
-                match self {
-                    $(Self::$variant => $text),+
-                }
-                .to_owned()
+                self.name().to_owned()
             }
-        }
+        })+
     };
 }
 
-choice! {
-    /// The format of log lines.
-    LogFormat {
-        /// Text for people.
-        Text = "text",
-        /// One JSON document per line.
-        Json = "json",
-    }
+choices! { LogFormat, Ranking, Role, SaslMechanism }
+
+/// The format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// Text for people.
+    Text,
+    /// One JSON document per line.
+    Json,
 }
 
-choice! {
-    /// How a process proves to Kafka who it is.
-    SaslMechanism {
-        /// Name and password.
-        Plain = "plain",
-        /// A challenge, with SHA-256.
-        ScramSha256 = "scram-sha-256",
-        /// A challenge, with SHA-512.
-        ScramSha512 = "scram-sha-512",
-    }
+names! { LogFormat { Text => "text", Json => "json" } }
+
+/// How a process proves to Kafka who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SaslMechanism {
+    /// Name and password.
+    Plain,
+    /// A challenge, with SHA-256.
+    ScramSha256,
+    /// A challenge, with SHA-512.
+    ScramSha512,
 }
 
-choice! {
-    /// The role of this process.
+names! {
+    SaslMechanism { Plain => "plain", ScramSha256 => "scram-sha-256", ScramSha512 => "scram-sha-512" }
+}
+
+/// The role of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everything.
+    All,
+    /// Serves the API.
+    Api,
+    /// Sends the changes of the logs to Kafka.
+    Relay,
+    /// Projects the follower side from the changes.
+    Project,
+    /// Pushes posts to inboxes.
+    FanOut,
+    /// Computes suggestions for all users.
+    Suggest,
+}
+
+names! {
     Role {
-        /// Everything.
-        All = "all",
-        /// Serves the API.
-        Api = "api",
-        /// Sends the changes of the logs to Kafka.
-        Relay = "relay",
-        /// Projects the follower side from the changes.
-        Project = "project",
-        /// Pushes posts to inboxes.
-        FanOut = "fan-out",
-        /// Computes suggestions for all users.
-        Suggest = "suggest",
+        All => "all", Api => "api", Relay => "relay", Project => "project", FanOut => "fan-out", Suggest => "suggest"
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use kinfolk_core::{Error, Result};
 
-/// Refuses an address that others can reach while everybody may do everything.
+/// Refuses an address that other machines can reach while authentication is off.
 pub fn require_safe_binding(address: SocketAddr, access_is_open: bool) -> Result<()> {
     if !access_is_open || address.ip().to_canonical().is_loopback() {
         return Ok(());

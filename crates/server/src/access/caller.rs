@@ -52,12 +52,12 @@ impl Caller {
         self.standing.check(self.expires_at)
     }
 
-    /// How long the credential still stands; nothing if it has no end. It can end earlier: a key can be revoked.
+    /// How long the credential is still valid; none if it has no end. It can end earlier: a key can be revoked.
     pub fn remaining(&self) -> Option<Duration> {
         self.standing.remaining(self.expires_at)
     }
 
-    /// Lets `cost` requests in, if the credential stands and the rate limit allows them. Once a pipeline will do.
+    /// Admits `cost` requests, if the credential is valid and the rate limit allows them. One call for a pipeline is enough.
     pub fn admit(&self, cost: u32) -> Result<()> {
         self.check()?;
         self.budget.take(cost)
@@ -86,7 +86,7 @@ impl Caller {
     }
 }
 
-/// What holds for everybody who came with one key, now. Shared with them, so that a change reaches them at once.
+/// The current state of one key. Shared by all callers that authenticated with it, so that a change applies at once.
 pub(super) struct Standing {
     clock: Arc<dyn Clock>,
     /// Milliseconds since 1970; 0 once revoked, [`Standing::NEVER`] without an end.
@@ -110,7 +110,7 @@ impl Standing {
         self.ends_at.store(not_after.map_or(Self::NEVER, Timestamp::millis), Ordering::Relaxed);
     }
 
-    /// Nobody with this key gets in any more, also not over connections that are open.
+    /// Refuses all callers with this key from now on, also on open connections.
     pub(crate) fn revoke(&self) {
         self.ends_at.store(Self::REVOKED, Ordering::Relaxed);
     }

@@ -106,7 +106,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-/// A new file that nobody but its owner can open, from its first moment on and whatever the umask is.
+/// Creates a file that only its owner can open, from the start and regardless of the umask.
 fn create_private(path: &Path) -> io::Result<File> {
     let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;

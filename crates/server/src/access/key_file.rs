@@ -42,15 +42,15 @@ const HEADER: &str = "# API keys of a Kinfolk server. Secrets are not here, only
 pub struct KeyEntry {
     /// The public part of the key.
     pub id: String,
-    /// Which service it is for.
+    /// The service that it is for.
     pub name: String,
     /// What it allows.
     pub scopes: Vec<Scope>,
     hash: HexHash,
-    /// When it was made.
+    /// When it was created.
     #[serde(default, with = "optional_timestamp", skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// How often it may ask, if not as often as others.
+    /// Its rate limit; without one, the limit of all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Rate>,
     /// When it stops working.
@@ -69,14 +69,14 @@ impl KeyEntry {
     }
 }
 
-/// What a new key shall be.
+/// The properties of a new key.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// Which service it is for.
+    /// The service that it is for.
     pub name: String,
     /// What it allows.
     pub scopes: Scopes,
-    /// How often it may ask, if not as often as others.
+    /// Its rate limit; without one, the limit of all keys.
     pub limit: Option<Rate>,
     /// When it stops working.
     pub not_after: Option<Timestamp>,
@@ -179,7 +179,7 @@ impl KeyFile {
         changed.inspect_err(|_| lock.leave_no_trace(&path))
     }
 
-    /// Replaces the file as a whole: a server that looks meanwhile sees the old or the new one. A new file is readable
+    /// Replaces the file as a whole: a server that reads it meanwhile sees the old or the new one. A new file is readable
     /// by its owner only; one that was there keeps its owner and permissions, so that the server can still read it.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text =

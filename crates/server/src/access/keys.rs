@@ -14,7 +14,7 @@ use super::scope::Scopes;
 use crate::limits::{Budget, Rate};
 use crate::watched_file::WatchedFile;
 
-/// Every refusal says the same, so that nobody learns which ids exist.
+/// Every refusal has the same message, so that it does not reveal which ids exist.
 const REFUSED: Error = Error::Unauthenticated { detail: "the API key is not valid" };
 
 /// Keys by their public id.
@@ -60,12 +60,12 @@ impl Keys {
         })
     }
 
-    /// Takes the file's present keys, whatever was seen before. A file that can't be read leaves all as it was.
+    /// Reads the keys again, even if the file has not changed. The keys stay as they are if the file can't be read.
     pub(crate) fn reload(&self) -> Result<()> {
         self.apply(&self.file.read()?)
     }
 
-    /// As [`Keys::reload`], if the file has changed. Says whether it has.
+    /// As [`Keys::reload`], if the file has changed. Returns whether it has.
     pub(crate) fn reload_if_changed(&self) -> Result<bool> {
         self.file.apply_if_changed(|content| self.apply(content))
     }

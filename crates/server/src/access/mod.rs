@@ -34,11 +34,11 @@ use crate::limits::{Budget, Budgets, LimitSettings, Limits};
 pub struct AccessSettings {
     /// The deployment's kind of ids: the subject of a token must be one.
     pub id_kind: IdKind,
-    /// The file of API keys, if services may come in.
+    /// The file of API keys, if services are admitted.
     pub keys_file: Option<PathBuf>,
-    /// How end users' tokens are checked, if end users may come in.
+    /// How end users' tokens are checked, if end users are admitted.
     pub tokens: Option<TokenSettings>,
-    /// How often callers may ask.
+    /// The rate limits of callers.
     pub limits: LimitSettings,
 }
 
@@ -48,7 +48,7 @@ pub struct Access(Mode);
 
 #[derive(Debug)]
 enum Mode {
-    /// Everybody is this caller.
+    /// Every request is made by this caller.
     Open(Caller),
     Guarded(Box<Guard>),
 }
@@ -66,7 +66,7 @@ struct Guard {
 }
 
 impl Access {
-    /// Authentication is off: everybody may do everything.
+    /// Authentication is off: every caller has all scopes.
     pub fn open() -> Self {
         let budget = Arc::new(Budget::unlimited());
         Self(Mode::Open(Caller::new(Identity::Anyone, Scopes::all(), budget)))
@@ -144,7 +144,7 @@ impl Access {
         }
     }
 
-    /// Looks whether files have changed and takes in what is new; problems are logged. Reads small files and
+    /// Reloads the files that have changed; problems are logged. Reads small files and
     /// blocks for that long: call it every second or so, away from threads that serve.
     pub fn poll(&self) {
         let Mode::Guarded(guard) = &self.0 else { return };
@@ -176,7 +176,7 @@ impl Guard {
     }
 }
 
-/// Logs how reading a file again went; says whether something has changed.
+/// Logs the result of a reload; returns whether anything has changed.
 fn log_reload(what: &'static str, reloaded: Result<bool>) -> bool {
     match &reloaded {
         Ok(false) => {}
@@ -203,7 +203,7 @@ mod tests {
             id_kind: IdKind::Integer,
             keys_file: Some(keys_file.to_owned()),
             tokens: None,
-            limits: LimitSettings::default(),
+            limits: LimitSettings::NONE,
         }
     }
 

@@ -47,31 +47,27 @@ impl Caller {
 
     /// Who acts: an end user acts as itself; a service names the actor.
     pub(crate) fn actor(&self, named: Option<Id>) -> Result<Actor> {
+        let user = self.user(named, "a user acts only as itself")?;
+        user.map(Actor).ok_or(Error::ActorRequired)
+    }
+
+    /// The caller, if it is an end user, who may name only itself; otherwise the user that it names.
+    fn user(&self, named: Option<Id>, only_itself: &str) -> Result<Option<Id>> {
         match (&self.identity, named) {
             (Identity::User(user), Some(named)) if *user != named => {
-                Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
+                Err(Error::Forbidden { detail: only_itself.to_owned() })
             }
-            (Identity::User(user), _) => Ok(Actor(*user)),
-            (_, Some(named)) => Ok(Actor(named)),
-            (_, None) => Err(Error::ActorRequired),
+            (Identity::User(user), _) => Ok(Some(*user)),
+            (_, named) => Ok(named),
         }
     }
 
     /// Who views: an end user views as itself; a service names the viewer.
     pub(crate) fn viewer(&self, named: Option<Id>) -> Result<Viewer> {
-        match (&self.identity, named) {
-            (Identity::User(user), Some(named)) if *user != named => {
-                Err(Error::Forbidden { detail: "a user sees only its own".to_owned() })
-            }
-            (Identity::User(user), _) => Ok(Viewer(*user)),
-            (_, Some(named)) => Ok(Viewer(named)),
-            (_, None) => Err(Error::InvalidRequest {
-                detail:
-                    "the response depends on who views: name the viewer in the parameter viewer or the header \
-                         Kinfolk-Actor, or use a user's token"
-                        .to_owned(),
-            }),
-        }
+        let unnamed = "the response depends on who views: name the viewer in the parameter viewer or the header \
+                       Kinfolk-Actor, or use a user's token";
+        let user = self.user(named, "a user sees only its own")?;
+        user.map(Viewer).ok_or_else(|| Error::InvalidRequest { detail: unnamed.to_owned() })
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use kinfolk_core::names;
 use serde::{Deserialize, Serialize};
 
 /// Something that a service may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Ask.
+    /// Read.
     Read,
-    /// Change.
+    /// Write.
     Write,
     /// Act on what others have written.
     Moderate,
@@ -18,25 +19,7 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
-    /// All scopes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Moderate, Self::Admin];
-
-    /// The name in configuration and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Moderate => "moderate",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The scope of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
-    }
-}
+names! { Scope { Read => "read", Write => "write", Moderate => "moderate", Admin => "admin" } }
 
 /// A set of scopes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -58,7 +58,7 @@ mod tests {
         let settings = LimitSettings {
             author_comments: rate(author),
             parent_comments: rate(parent),
-            ..LimitSettings::default()
+            ..LimitSettings::NONE
         };
         Limits::new(&settings)
     }

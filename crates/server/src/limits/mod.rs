@@ -20,6 +20,11 @@ pub use rate::Rate;
 pub(crate) use row_cost::RowCost;
 
 /// The limits. `None` is no limit.
+///
+/// The configuration has the defaults. Services are trusted. A person taps some dozens of times a second at most, and a thousand
+/// follows in an hour is what large networks allow before they call it churn; the burst lets a new user follow a starter list. No
+/// person writes a comment every other second for long. A hundred a second is more than people can read, and still leaves room for
+/// one very busy comment thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
     /// Requests of an API key that has no limit of its own.
@@ -38,21 +43,17 @@ pub struct LimitSettings {
     pub budgets_max: usize,
 }
 
-impl Default for LimitSettings {
-    /// Services are trusted. A person taps some dozens of times a second at most, and a thousand follows in an hour
-    /// is what large networks allow before they call it churn; the burst lets a new user follow a starter list. No person
-    /// writes a comment every other second for long. A hundred a second is more than people can read, and still leaves
-    /// room for one very busy comment thread.
-    fn default() -> Self {
-        Self {
-            key: None,
-            user: Some(Rate::per_second(50).with_burst(100)),
-            changes: Some(Rate::per_hour(1_000).with_burst(400)),
-            author_comments: Some(Rate::per_minute(30)),
-            parent_comments: Some(Rate::per_second(100).with_burst(1_000)),
-            budgets_max: 100_000,
-        }
-    }
+#[cfg(test)]
+impl LimitSettings {
+    /// No limits.
+    pub(crate) const NONE: Self = Self {
+        key: None,
+        user: None,
+        changes: None,
+        author_comments: None,
+        parent_comments: None,
+        budgets_max: 100_000,
+    };
 }
 
 /// The limits that are not a caller's own: how often one actor may change something, and how often a thread may be written
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn changes_are_counted_per_actor() {
         let settings =
-            LimitSettings { changes: Some(Rate::per_hour(1).with_burst(2)), ..LimitSettings::default() };
+            LimitSettings { changes: Some(Rate::per_hour(1).with_burst(2)), ..LimitSettings::NONE };
         let limits = Limits::new(&settings);
         limits.take_changes(Id::Integer(1), 2).unwrap();
         let refused = limits.take_changes(Id::Integer(1), 1).unwrap_err();

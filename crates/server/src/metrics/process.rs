@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::administration::{Stat, StatKind};
+use crate::administration::{self, Stat, counter};
 
 /// The unit of times in `/proc`. The kernel reports in hundredths of a second on every architecture that we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -14,7 +14,9 @@ pub(super) fn stats() -> Vec<Stat> {
     let system = fs::read_to_string("/proc/stat").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as f64);
-    let gauge = |name, help, value: Option<f64>| new_stat(name, help, StatKind::Gauge, value);
+    let gauge = |name, help, value: Option<f64>| value.map(|value| administration::gauge(name, help, value));
+    let help = "Processor time that was used, by the program and by the system for it.";
+    let cpu_seconds = cpu_seconds(&stat).map(|value| counter("process_cpu_seconds_total", help, value));
     [
         gauge(
             "process_resident_memory_bytes",
@@ -30,20 +32,11 @@ pub(super) fn stats() -> Vec<Stat> {
         gauge("process_max_fds", "Files and sockets that may be open.", max_open_files(&limits)),
         gauge("process_threads", "Threads of the process.", field(&status, "Threads:")),
         gauge("process_start_time_seconds", "When the process started.", start_time(&stat, &system)),
-        new_stat(
-            "process_cpu_seconds_total",
-            "Processor time that was used, by the program and by the system for it.",
-            StatKind::Counter,
-            cpu_seconds(&stat),
-        ),
+        cpu_seconds,
     ]
     .into_iter()
     .flatten()
     .collect()
-}
-
-fn new_stat(name: &'static str, help: &'static str, kind: StatKind, value: Option<f64>) -> Option<Stat> {
-    Some(Stat { name, help, kind, of: None, value: value? })
 }
 
 fn field(text: &str, name: &str) -> Option<f64> {

@@ -22,7 +22,7 @@ pub(super) struct Filled {
 pub(super) enum Ending {
     /// There may be more in the input.
     Full,
-    /// The rest is not a whole command before the input has so many bytes.
+    /// The rest is not a whole command before the input has this many bytes.
     Incomplete { needed: usize },
     /// The rest is not a command.
     Malformed(Malformed),

@@ -1,4 +1,4 @@
-//! Checks that follow each other on a connection, from the first on that the store can't serve at once: they are asked
+//! Checks that follow each other on a connection, from the first on that the store can't serve at once: they are checked
 //! together and replied to in their order. A store that serves every check at once never has one here.
 
 use kinfolk_core::graph::Edge;
@@ -19,7 +19,7 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// Its edge is asked for.
+    /// Its edge waits to be checked.
     Asked,
     /// The store knew at once.
     Known(bool),
@@ -27,11 +27,11 @@ enum State {
     Refused(Error),
 }
 
-/// Checks that wait to be asked and replied to.
+/// Checks that wait for the store and for their replies.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     entries: Vec<Entry>,
-    /// Of the entries that are asked for, in order.
+    /// The edges of the entries that wait to be checked, in order.
     edges: Vec<Edge>,
     /// Of the last of them.
     permit: Option<Permit>,
@@ -68,7 +68,7 @@ impl Checks {
         self.entries.push(Entry { operation, state: State::Refused(error) });
     }
 
-    /// Asks for all edges in one call and replies to every entry.
+    /// Checks all edges in one call and replies to every entry.
     pub(crate) async fn reply<S: Store>(
         &mut self,
         service: &Service<S>,
@@ -102,7 +102,7 @@ impl Checks {
     }
 }
 
-/// Whether the next edge that was asked for exists.
+/// Whether the next checked edge exists.
 fn next(found: &mut Result<std::vec::IntoIter<bool>>) -> Result<bool> {
     match found {
         Ok(found) => Ok(found.next().expect("a store returns a result for every edge")),

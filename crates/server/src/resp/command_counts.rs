@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::metrics::{Metrics, Operation, Protocol};
 
-/// How often each operation was asked for.
+/// The number of commands of each operation.
 #[derive(Debug, Default)]
 pub(super) struct CommandCounts {
     counts: Vec<(Operation, u64)>,

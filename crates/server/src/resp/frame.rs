@@ -136,7 +136,7 @@ impl From<Malformed> for Error {
     }
 }
 
-/// Of a line that is not whole, so many bytes are looked at.
+/// The number of bytes of an incomplete line that are inspected.
 const LINE_START_BYTES: usize = 64;
 /// The first byte of a TLS record with a handshake in it.
 const TLS_HANDSHAKE: u8 = 0x16;

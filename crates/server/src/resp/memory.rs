@@ -9,7 +9,7 @@ use kinfolk_core::Error;
 
 use super::settings::RespSettings;
 
-/// A connection that holds up to so many bytes is not counted.
+/// A connection that holds at most this many bytes is not counted.
 pub(super) const FREE_BYTES: usize = 4 << 10;
 
 /// What a connection holds memory for.
@@ -112,7 +112,7 @@ impl Held {
         Self { pools, caller, bytes: [0; 3], counted: 0 }
     }
 
-    /// From now on so many bytes are held for a purpose. If that is refused, as many as before.
+    /// Sets how many bytes are held for a purpose. If that is refused, nothing changes.
     pub(crate) fn set(&mut self, purpose: Purpose, bytes: usize) -> Result<(), OverBudget> {
         let before = self.bytes[purpose as usize];
         if before == bytes {

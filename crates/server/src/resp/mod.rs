@@ -10,7 +10,7 @@
 //!   command         what a command declares
 //!   commands/       the commands, one file each
 //!   request         what a command gets: its arguments and the graph
-//!   checks          consecutive checks, asked together where they have to wait
+//!   checks          consecutive checks, sent to the store together where they have to wait
 //!   writes          consecutive writes, committed together
 //!   reply           replies as bytes
 //!   memory          what connections hold while they wait, per caller and in all

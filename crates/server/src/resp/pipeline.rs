@@ -278,7 +278,7 @@ fn parse_write<S: Store>(
     Ok(PermittedChange { permit, change })
 }
 
-/// Runs a read that sees what the client has written and what it has asked to see.
+/// Runs a read that sees what the client has written and what its tokens cover.
 async fn read<S: Store>(
     session: &mut Session<S>,
     admitted: &Admitted<S>,

@@ -6,7 +6,7 @@ use kinfolk_core::{Error, Id};
 
 use crate::internal_error::Shown;
 
-/// The version of the protocol that a client has asked for.
+/// The version of the protocol that a client has requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Version {
     #[default]
@@ -109,12 +109,12 @@ impl Output {
         }
     }
 
-    /// The start of an array: so many replies follow as its elements.
+    /// The start of an array: this number of replies follow as its elements.
     pub(crate) fn array(&mut self, elements: usize) {
         self.number(b'*', elements);
     }
 
-    /// The start of a map: twice so many replies follow, keys and values alternating.
+    /// The start of a map: twice this number of replies follow, keys and values alternating.
     pub(crate) fn map(&mut self, entries: usize) {
         match self.version {
             Version::Two => self.array(entries * 2),
@@ -145,7 +145,7 @@ impl Output {
         }
     }
 
-    /// A text that may be missing.
+    /// A bulk string, or null if it is missing.
     pub(crate) fn bulk_or_null(&mut self, value: Option<impl AsRef<[u8]>>) {
         match value {
             Some(value) => self.bulk(value),

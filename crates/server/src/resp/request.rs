@@ -1,4 +1,4 @@
-//! A command that its guard has let through: its arguments, and the graph that they are asked of.
+//! A command that its guard has let through: its arguments, and the graph.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::service::{Reading, Service};
 
 const PAGE_LIMIT_DEFAULT: usize = 50;
 
-/// A command that may ask the graph.
+/// A command that may use the graph.
 pub(super) struct Request<'a, S: Store> {
     pub service: &'a Service<S>,
     pub permit: Permit,

@@ -5,13 +5,9 @@ use kinfolk_core::Store;
 pub use super::command::{ActorRule, Command};
 use super::commands::*;
 
-/// All commands. The most frequent come first, because a name is searched from the front.
-pub const fn commands<S: Store>() -> &'static [Command<S>] {
-    Command::<S>::ALL
-}
-
 impl<S: Store> Command<S> {
-    const ALL: &'static [Self] = &[
+    /// All commands. The most frequent come first, because a name is searched from the front.
+    pub const ALL: &'static [Self] = &[
         sismember::command(),
         follows::command(),
         smismember::command(),
@@ -72,7 +68,7 @@ mod tests {
     use super::*;
     use crate::access::Scope;
 
-    const COMMANDS: &[Command<ModelStore>] = commands();
+    const COMMANDS: &[Command<ModelStore>] = Command::ALL;
 
     #[test]
     fn names_are_unique_and_found_in_any_case() {

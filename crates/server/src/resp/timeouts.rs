@@ -23,7 +23,7 @@ pub(super) enum End {
 /// The deadlines of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Timeouts {
-    /// A client that has not authenticated has one deadline, whatever it sends until then.
+    /// A client that has not authenticated has one deadline, regardless of what it sends until then.
     unauthenticated_until: Option<Instant>,
     idle_until: Option<Instant>,
     /// Created when it is first needed: most connections have no deadline.

@@ -26,7 +26,7 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    /// Such a part of them, from 0 to 1.
+    /// Samples this fraction of them, from 0 to 1.
     pub(crate) fn new(part: f64) -> Self {
         Self { number_max: (part * u64::MAX as f64) as u64 }
     }

@@ -14,7 +14,7 @@ use tokio_util::io::poll_read_buf;
 use super::memory::{FREE_BYTES, Held, OverBudget, Purpose};
 use super::workspace::{READ_BYTES, Workspace};
 
-/// Up to so many bytes of an unfinished command are kept in memory of just that size.
+/// Up to this many bytes of an unfinished command are kept in memory of just that size.
 const REST_BYTES_SMALL: usize = FREE_BYTES;
 /// How much is read and thrown away, and for how long, so that the last replies are not lost with the connection.
 const LINGER_BYTES_MAX: usize = 1 << 20;
@@ -25,8 +25,8 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send {
     /// The connection below.
     fn tcp(&self) -> &TcpStream;
 
-    /// Waits until the client sends no more: it is gone, or as good as gone. Whatever it has sent before stays
-    /// unread. Where the system can't tell, this never ends.
+    /// Waits until the client sends no more: it is gone, or treated as gone. What it has sent before stays
+    /// unread. Where the system does not report it, this never ends.
     fn peer_left(&self) -> impl Future<Output = ()> + Send {
         peer_left(self.tcp())
     }
@@ -60,7 +60,7 @@ async fn peer_left(_: &TcpStream) {
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     input: Vec<u8>,
-    /// There is nothing to do before so many bytes are there.
+    /// There is nothing to do before this many bytes have arrived.
     needed: usize,
     /// When the command began to arrive.
     pub since: Option<Instant>,
@@ -69,7 +69,7 @@ pub(super) struct Rest {
 /// How a batch has left its input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unfinished {
-    /// There is nothing to do before so many bytes are there.
+    /// There is nothing to do before this many bytes have arrived.
     pub needed: usize,
     /// Commands were taken out: what is left belongs to another one.
     pub is_another: bool,
@@ -130,7 +130,7 @@ pub(super) enum Received {
     Refused(OverBudget),
 }
 
-/// Waits until something can be done with the input, or `interrupted`, which is asked whenever there is nothing to
+/// Waits until something can be done with the input, or `interrupted`, which is polled whenever there is nothing to
 /// read, is ready. The input never needs room for more than `input_max` bytes.
 pub(super) async fn receive(
     socket: &mut impl Socket,

@@ -18,7 +18,7 @@ const BUSY_BYTES_FREE: usize = 192 << 10;
 const SPARE_MAX: usize = 64;
 
 /// Buffers for one batch of commands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Workspace {
     /// What was received.
     pub input: Vec<u8>,
@@ -44,15 +44,7 @@ thread_local! {
 impl Workspace {
     /// An empty one, used before if possible.
     pub(crate) fn lend() -> Box<Self> {
-        let mut workspace = SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
-            Box::new(Self {
-                input: Vec::new(),
-                batch: Batch::default(),
-                writes: Writes::default(),
-                checks: Checks::default(),
-                output: Output::default(),
-            })
-        });
+        let mut workspace = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
         if workspace.input.capacity() == 0 {
             workspace.input.reserve_exact(READ_BYTES);
         }
@@ -69,7 +61,7 @@ impl Workspace {
         }
     }
 
-    /// Takes it back, with whatever is in it.
+    /// Returns it to the thread, with anything that is still in it.
     pub(crate) fn give_back(mut self: Box<Self>) {
         let waiting = self.writes.capacity_bytes() + self.checks.capacity_bytes();
         let commands = self.input.capacity() + self.batch.capacity_bytes() + waiting;

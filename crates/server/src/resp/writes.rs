@@ -21,9 +21,9 @@ use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
 
-/// Beyond so many edges, what was collected is committed before more is.
+/// At this number of edges, the collected writes are committed before more are added.
 const EDGES_MAX: usize = 4_096;
-/// So many posts are with the store at once.
+/// The maximum number of posts that are with the store at once.
 const POSTS_MAX: usize = 1_024;
 
 /// What a write changes.

@@ -143,14 +143,8 @@ fn wake(waker: &mut Option<Waker>) {
 
 /// The body of a request, as it arrives.
 pub(crate) struct RequestBody {
-    body: Incoming,
-    exchange: Exchange,
-}
-
-impl RequestBody {
-    pub(crate) fn new(body: Incoming, exchange: Exchange) -> Self {
-        Self { body, exchange }
-    }
+    pub body: Incoming,
+    pub exchange: Exchange,
 }
 
 impl HttpBody for RequestBody {
@@ -195,14 +189,8 @@ impl HttpBody for RequestBody {
 
 /// The body of a response. hyper drops it once it has taken all of it.
 pub(crate) struct ResponseBody {
-    body: Body,
-    exchange: Exchange,
-}
-
-impl ResponseBody {
-    pub(crate) fn new(body: Body, exchange: Exchange) -> Self {
-        Self { body, exchange }
-    }
+    pub body: Body,
+    pub exchange: Exchange,
 }
 
 impl HttpBody for ResponseBody {

@@ -41,6 +41,7 @@ mod writes;
 
 /// What the files of routes import.
 mod prelude {
+    pub(super) use axum::Json;
     pub(super) use axum::extract::State;
     pub(super) use axum::response::{IntoResponse, Response};
     pub(super) use kinfolk_api as api;
@@ -49,7 +50,6 @@ mod prelude {
 
     pub(super) use super::endpoint::{ActorRule, Cost, Endpoint};
     pub(super) use super::extract::{Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody, NoInput};
-    pub(super) use super::json::Json;
     pub(super) use super::problem::{Failure, RestResult};
     pub(super) use super::query::{NoQuery, Page, PageParameters, Query, invalid};
     pub(super) use super::routes::Routes;

@@ -1,7 +1,6 @@
 //! The origin of a web page, as browsers send it in `Origin` (RFC 6454). The guard decides which origins
 //! may call.
 
-use std::fmt;
 use std::str::FromStr;
 
 use axum::http::uri::Authority;
@@ -24,12 +23,6 @@ impl Origin {
     /// The host alone.
     pub(super) fn host(&self) -> &str {
         &self.host
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
     }
 }
 

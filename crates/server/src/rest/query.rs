@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::header::LINK;
 use axum::http::request::Parts;
@@ -14,7 +15,6 @@ use kinfolk_core::{Error, Id, IdKind, PageRequest, Result};
 use serde::Serialize;
 use utoipa::IntoParams;
 
-use super::json::Json;
 use super::problem::{Failure, RestResult};
 use super::{Shared, Store};
 
@@ -55,6 +55,18 @@ impl Query {
             Some("true") => Ok(true),
             Some(_) => Err(invalid(format!("the parameter {name} must be true or false"))),
         }
+    }
+
+    /// Takes a parameter that is one of some names; `expected` lists them for the client.
+    pub(crate) fn named<T>(
+        &mut self,
+        name: &str,
+        from_name: fn(&str) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        let unknown = || invalid(format!("the parameter {name} must be {expected}"));
+        from_name(&text).map(Some).ok_or_else(unknown)
     }
 
     /// Takes the number of entries of a page.

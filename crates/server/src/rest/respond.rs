@@ -30,7 +30,7 @@ pub(crate) async fn respond<S: Store>(
     request: Request<Incoming>,
 ) -> http::Response<ResponseBody> {
     let body_bytes = request.body().size_hint().lower();
-    let mut request = request.map(|body| Body::new(RequestBody::new(body, exchange.clone())));
+    let mut request = request.map(|body| Body::new(RequestBody { body, exchange: exchange.clone() }));
     let request_id = shared.request_ids.of(request.headers());
     let span = span_of(&request, &request_id);
     if let Some(adopt) = shared.settings.adopt_trace
@@ -56,7 +56,7 @@ pub(crate) async fn respond<S: Store>(
     if has_hosts || is_left_unread || exchange.is_out_of_step() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| ResponseBody::new(body, exchange))
+    response.map(|body| ResponseBody { body, exchange })
 }
 
 /// The response to what could not be read as a request.

@@ -6,28 +6,22 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use kinfolk_core::changes::{Change, ChangesPage};
-use kinfolk_core::{Epoch, Error, Frontier};
+use kinfolk_core::{Epoch, Frontier};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use utoipa_axum::routes;
 
 use super::changes::{POSITION_REFUSALS, frontier};
-use super::endpoint::Endpoint;
-use super::extract::{Call, header};
-use super::problem::{RestResult, problem};
-use super::query::Query;
-use super::routes::Routes;
+use super::extract::header;
+use super::prelude::*;
+use super::problem::problem;
 use super::tail::{self, Growth};
-use super::{Shared, Store};
 use crate::access::Scope;
-use crate::metrics::{Operation, Protocol};
+use crate::metrics::Protocol;
 
 /// The usual size of an event.
 const EVENT_BYTES: usize = 256;
@@ -109,7 +103,7 @@ struct Reader<S: Store> {
 
 impl<S: Store> Reader<S> {
     /// The next bytes to send. Called when the client has taken the previous ones.
-    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
+    async fn next(mut self) -> Option<(std::result::Result<Bytes, Infallible>, Self)> {
         let bytes = match self.stage {
             Stage::Opening => {
                 self.stage = Stage::Open;
@@ -158,7 +152,7 @@ impl<S: Store> Reader<S> {
     }
 
     /// Returns an error if the credential has expired, was revoked or lost its scope, or the log was restored.
-    fn require_allowed(&self) -> kinfolk_core::Result<()> {
+    fn require_allowed(&self) -> Result<()> {
         self.call.caller.require(Scope::Read)?;
         if self.epoch == self.call.service.epoch() { Ok(()) } else { Err(Error::TokenFromOtherEpoch) }
     }
@@ -201,8 +195,12 @@ mod tests {
     use super::super::{Rest, RestSettings};
     use super::*;
     use crate::access::Access;
-    use crate::administration::NoAdministration;
+    use crate::administration::Administration;
     use crate::service::{Door, Service, ServiceSettings};
+
+    struct NoAdministration;
+
+    impl Administration for NoAdministration {}
 
     /// A stream of an empty log that follows `tail`.
     fn reader(tail: watch::Receiver<Growth>) -> Reader<ModelStore> {

@@ -14,25 +14,20 @@ use super::{Shared, Store};
 const REST_MAX: Duration = Duration::from_secs(1);
 
 /// What streams learn about the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// It may have grown.
+    #[default]
     Grown,
     /// It is not watched any more.
     Ended,
 }
 
 /// Notifies streams when the log has grown. It watches from the first stream on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tail {
     growth: watch::Sender<Growth>,
     has_watcher: AtomicBool,
-}
-
-impl Default for Tail {
-    fn default() -> Self {
-        Self { growth: watch::Sender::new(Growth::Grown), has_watcher: AtomicBool::new(false) }
-    }
 }
 
 impl Tail {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, Stat, StatKind,
+    Administration, ExportContent, ExportRequest, FileFormat, Import, ImportDone, Stat, StatKind,
 };
 
 /// How large an export of the tests is.
@@ -45,7 +45,7 @@ impl Administration for Scripted {
     fn import(
         &self,
         file: &mut (dyn Read + Send),
-        request: &ImportRequest,
+        request: &Import,
         progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let position = Sequence(1).on(Shard::ONLY);

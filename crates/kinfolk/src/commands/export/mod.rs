@@ -13,7 +13,6 @@ use crate::bulk;
 use crate::client::LocalGraph;
 use crate::input::format_of;
 use crate::output::{OutputFile, could_not_write};
-use crate::profile::Profile;
 use crate::progress::Reporter;
 
 /// Write all edges or all comments to a file
@@ -53,16 +52,11 @@ impl Export {
     }
 }
 
-fn write<P: Profile>(
-    graph: &LocalGraph<P>,
-    content: ExportContent,
-    file: &Path,
-    reporter: &Reporter,
-) -> Result<u64> {
+fn write(graph: &LocalGraph, content: ExportContent, file: &Path, reporter: &Reporter) -> Result<u64> {
     let could_not = || could_not_write(file);
     let out = OutputFile::create(file).with_context(could_not)?;
     let request = ExportRequest { content, format: format_of(file) };
-    let exported = bulk::export(graph.store(), request, out, &|progress| reporter.report(progress));
+    let exported = bulk::export(&graph.store, request, out, &|progress| reporter.report(progress));
     let exported = exported.with_context(could_not)?;
     exported.out.commit().with_context(could_not)?;
     Ok(exported.rows)

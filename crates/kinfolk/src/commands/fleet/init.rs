@@ -1,14 +1,8 @@
 //! `fleet init`: creates the schemas of a fleet's databases and spreads the shards over its hosts.
 
-use std::io::{self, Write};
 use std::num::NonZeroU16;
 
-use anyhow::Result;
-use clap::Args;
-use serde::Serialize;
-
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::super::prelude::*;
 use crate::profile::fleet::FleetProfile;
 
 /// Create a fleet on the databases of the configuration

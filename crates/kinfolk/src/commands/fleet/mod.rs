@@ -3,12 +3,10 @@
 mod init;
 mod status;
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use crate::context::Context;
+use super::prelude::*;
 use crate::failure::UsageError;
-use crate::print::Outcome;
 use crate::profile::fleet::FleetProfile;
 
 /// Create a fleet of PostgreSQL databases, or show its state

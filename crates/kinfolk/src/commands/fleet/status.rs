@@ -1,13 +1,7 @@
 //! `fleet status`: the hosts of a fleet, what they hold, how far they are behind, and the processes that use them.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
-use serde::Serialize;
-
-use crate::context::Context;
-use crate::print::{Align, Outcome, Print, grouped, write_table};
+use super::super::prelude::*;
+use crate::print::{Align, write_table};
 use crate::profile::fleet::{FleetProfile, FleetStatus, HostStatus, ShardStatus, relay_behind};
 
 /// Show the hosts, shards, lag and processes of a fleet

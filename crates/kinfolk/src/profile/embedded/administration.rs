@@ -7,7 +7,7 @@ use kinfolk_core::Result;
 use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, Stat};
+use kinfolk_server::{Administration, ExportRequest, Import, ImportDone, LayerTimes, Stat};
 
 use super::{Folder, stats};
 use crate::profile::files::StoreFiles;
@@ -66,10 +66,10 @@ impl Administration for EmbeddedAdministration {
     fn import(
         &self,
         file: &mut (dyn Read + Send),
-        request: &ImportRequest,
+        options: &Import,
         progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
-        self.files.import(file, request, progress)
+        self.files.import(file, options, progress)
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {

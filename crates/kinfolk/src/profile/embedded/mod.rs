@@ -22,7 +22,7 @@ pub(super) use self::wall_clock::WallClock;
 pub(crate) use kinfolk_embedded::LAYER_TARGET;
 
 use self::administration::EmbeddedAdministration;
-use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
+use super::{DatedEdge, EdgeImport, OpenStore, Profile};
 use crate::free_space;
 use crate::settings::{Configuration, Role, TuningArguments};
 
@@ -39,7 +39,7 @@ pub(crate) struct Folder {
     /// The settings of its services.
     pub(crate) service: ServiceSettings,
     /// The default computation of suggestions for all users.
-    everyone: SuggestionRunRequest,
+    pub(crate) everyone: SuggestionRunRequest,
 }
 
 impl Folder {
@@ -74,6 +74,46 @@ impl Folder {
     ) -> kinfolk_core::Result<BackupReport> {
         let latest = if clamp_times { self.clock.now() } else { Timestamp::MAX };
         Embedded::restore_clamped(file, &self.path, &self.settings, latest, progress)
+    }
+
+    /// Opens the store, which must exist.
+    pub(crate) fn open(&self) -> Result<Embedded> {
+        if !self.path.exists() {
+            let detail = format!(
+                "there is no store in {}; create one with 'kinfolk import' or 'kinfolk follow', \
+                 or name another folder with --data",
+                self.path.display()
+            );
+            return Err(Error::InvalidStore { detail }.into());
+        }
+        self.open_store()
+    }
+
+    /// Opens the store, or creates it.
+    pub(crate) fn open_or_create_store(&self) -> Result<Opened> {
+        if Embedded::exists(&self.path) {
+            return Ok(Opened { store: self.open_store()?, discard: None });
+        }
+        let created = CreatedFolder { path: self.path.clone(), folder_is_new: !self.path.exists() };
+        let (ids, settings) = (self.kind_when_created(), self.settings.clone());
+        let store = Embedded::create_with_clock(&self.path, ids, settings, self.guarded_clock())?;
+        Ok(Opened { store, discard: Some(Box::new(move || created.remove())) })
+    }
+
+    /// Returns an error if a store created here would have another kind of ids than these users: it keeps its kind forever.
+    pub(crate) fn require_creatable_for(&self, users: &[Id]) -> Result<()> {
+        if Embedded::exists(&self.path) {
+            return Ok(());
+        }
+        let kind = self.kind_when_created();
+        let fit = users.iter().try_for_each(|&user| kind.require(user));
+        fit.context("no graph was created; choose its kind of ids with --ids")
+    }
+
+    /// Returns an error unless there is disk space for an import of this many bytes. A stopped import has taken a part of the
+    /// space already.
+    pub(crate) fn require_import_space(&self, store: &Embedded, bytes: u64) -> kinfolk_core::Result<()> {
+        free_space::require(&self.path, bytes.saturating_sub(store.stopped_import_bytes()))
     }
 
     fn open_store(&self) -> Result<Embedded> {
@@ -122,36 +162,8 @@ impl Profile for Folder {
         Err(Error::NotAvailable { what }.into())
     }
 
-    fn open(&self) -> Result<Embedded> {
-        if !self.path.exists() {
-            let detail = format!(
-                "there is no store in {}; create one with 'kinfolk import' or 'kinfolk follow', \
-                 or name another folder with --data",
-                self.path.display()
-            );
-            return Err(Error::InvalidStore { detail }.into());
-        }
-        self.open_store()
-    }
-
-    fn open_or_create(&self) -> Result<Opened<Embedded>> {
-        if Embedded::exists(&self.path) {
-            return Ok(Opened { store: self.open_store()?, discard: None });
-        }
-        let created = CreatedFolder { path: self.path.clone(), folder_is_new: !self.path.exists() };
-        let (ids, settings) = (self.kind_when_created(), self.settings.clone());
-        let store = Embedded::create_with_clock(&self.path, ids, settings, self.guarded_clock())?;
-        Ok(Opened { store, discard: Some(Box::new(move || created.remove())) })
-    }
-
-    /// A store keeps its kind of ids forever.
-    fn require_creatable_for(&self, users: &[Id]) -> Result<()> {
-        if Embedded::exists(&self.path) {
-            return Ok(());
-        }
-        let kind = self.kind_when_created();
-        let fit = users.iter().try_for_each(|&user| kind.require(user));
-        fit.context("no graph was created; choose its kind of ids with --ids")
+    fn open_or_create(&self) -> Result<Embedded> {
+        Ok(self.open_or_create_store()?.store)
     }
 
     fn service_settings(&self) -> ServiceSettings {
@@ -160,15 +172,6 @@ impl Profile for Folder {
 
     fn everyone(&self) -> Option<SuggestionRunRequest> {
         Some(self.everyone)
-    }
-
-    fn sort_memory(&self) -> usize {
-        self.settings.sort_memory
-    }
-
-    /// A stopped import has taken a part of the space already.
-    fn require_import_space(&self, store: &Embedded, bytes: u64) -> kinfolk_core::Result<()> {
-        free_space::require(&self.path, bytes.saturating_sub(store.stopped_import_bytes()))
     }
 
     fn administration(&self, store: &Embedded) -> Arc<dyn Administration> {
@@ -193,6 +196,16 @@ fn hint_at_server(error: Error) -> Error {
         },
         error => error,
     }
+}
+
+/// Removes a store that was just created, after its first write failed.
+pub(crate) type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// An opened store.
+pub(crate) struct Opened {
+    pub(crate) store: Embedded,
+    /// Removes the store; none if it existed before.
+    pub(crate) discard: Option<Discard>,
 }
 
 /// A store that this process created, so that it can be removed.

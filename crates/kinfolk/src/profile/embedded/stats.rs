@@ -3,7 +3,7 @@
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
 use kinfolk_embedded::{Embedded, Layer, Stats};
-use kinfolk_server::{LayerTimes, Stat, StatKind};
+use kinfolk_server::{LayerTimes, Stat, counter, gauge};
 
 /// All statistics of the store. Cheap: it reads counters.
 pub(crate) fn stats(store: &Embedded) -> Vec<Stat> {
@@ -19,14 +19,6 @@ pub(crate) fn stats(store: &Embedded) -> Vec<Stat> {
 /// The latencies of the layers of the store.
 pub(crate) fn layers(store: &Embedded) -> Vec<LayerTimes> {
     Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
-}
-
-fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Gauge, of: None, value }
-}
-
-fn counter(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Counter, of: None, value }
 }
 
 #[rustfmt::skip]
@@ -151,7 +143,7 @@ mod tests {
 
     use kinfolk_core::{ErrorCode, IdKind};
     use kinfolk_embedded::Settings;
-    use kinfolk_server::{Metrics, Operation, Protocol};
+    use kinfolk_server::{Metrics, Operation, Protocol, StatKind};
 
     use super::*;
     use crate::profile::dashboard::metrics_of;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{Result, Sequence};
 use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
-use kinfolk_server::{Administration, Capability, ExportRequest, ImportDone, ImportRequest, Stat, StatKind};
+use kinfolk_server::{Administration, Capability, ExportRequest, Import, ImportDone, Stat, gauge};
 
 use super::FleetProfile;
 use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
@@ -41,7 +41,7 @@ impl Administration for FleetAdministration {
     }
 
     fn not_ready(&self) -> Option<String> {
-        self.readiness.not_ready()
+        self.readiness.get()
     }
 
     /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.
@@ -52,10 +52,10 @@ impl Administration for FleetAdministration {
     fn import(
         &self,
         file: &mut (dyn Read + Send),
-        request: &ImportRequest,
+        options: &Import,
         progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
-        self.files.import(file, request, progress)
+        self.files.import(file, options, progress)
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
@@ -65,10 +65,6 @@ impl Administration for FleetAdministration {
     fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
         self.files.store.verify(repair, progress)
     }
-}
-
-fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Gauge, of: None, value }
 }
 
 /// A gauge for each shard whose value is known.

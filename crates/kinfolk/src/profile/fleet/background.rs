@@ -63,9 +63,14 @@ impl Background {
     }
 }
 
+/// What a loop has found out last, if anything.
+pub(super) struct Latest<T>(Mutex<Option<T>>);
+
 /// The state of the fleet when it was last looked at.
-#[derive(Default)]
-pub(super) struct LatestStatus(Mutex<Option<Observed>>);
+pub(super) type LatestStatus = Latest<Observed>;
+
+/// Why this process should not be sent requests, if there was a reason when it was last judged.
+pub(super) type Readiness = Latest<String>;
 
 /// A look at the fleet.
 #[derive(Clone)]
@@ -74,30 +79,19 @@ pub(super) struct Observed {
     pub(super) status: FleetStatus,
 }
 
-impl LatestStatus {
-    /// The latest look, if there was one.
-    pub(super) fn get(&self) -> Option<Observed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, status: FleetStatus) {
-        let observed = Observed { at: Instant::now(), status };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(observed);
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
     }
 }
 
-/// Whether this process should be sent requests, as was last found out.
-#[derive(Default)]
-pub(super) struct Readiness(Mutex<Option<String>>);
-
-impl Readiness {
-    /// Why not, if there is a reason.
-    pub(super) fn not_ready(&self) -> Option<String> {
+impl<T: Clone> Latest<T> {
+    pub(super) fn get(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(&self, reason: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    fn set(&self, found: Option<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 }
 
@@ -115,7 +109,7 @@ async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
                     }
                 }
                 alarm.judge(&status.shards);
-                latest.set(status);
+                latest.set(Some(Observed { at: Instant::now(), status }));
             }
             Err(error) => tracing::warn!(%error, "could not look at the hosts"),
         }
@@ -161,7 +155,7 @@ async fn judge_readiness(store: Fleet, relay: RelayCondition, readiness: Arc<Rea
         ticks.tick().await;
         // It fails only while the store is being closed.
         let reason = store.not_ready().await.unwrap_or_default().or_else(|| relay.problem());
-        match (&reason, readiness.not_ready()) {
+        match (&reason, readiness.get()) {
             (Some(reason), None) => tracing::warn!(reason, "not ready"),
             (None, Some(_)) => tracing::info!("ready again"),
             _ => {}

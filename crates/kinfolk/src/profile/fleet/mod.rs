@@ -11,7 +11,7 @@ use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
-use kinfolk_core::{Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
+use kinfolk_core::{Deployment, EdgeKind, Error, IdKind, Keyring, Timestamp};
 use kinfolk_fleet::{Fleet, Import, Kafka, NewDeployment, Retention, Sasl, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
@@ -22,7 +22,7 @@ pub(crate) use self::background::relay_behind;
 use self::administration::FleetAdministration;
 use self::background::{Background, LatestStatus, Readiness};
 use super::embedded::WallClock;
-use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
+use super::{DatedEdge, EdgeImport, OpenStore, Profile};
 use crate::context::Context;
 use crate::failure::UsageError;
 use crate::settings::{self, Role, Value};
@@ -153,19 +153,11 @@ impl Profile for FleetProfile {
         }
     }
 
-    fn open(&self) -> Result<Fleet> {
+    /// A server creates no fleet: `kinfolk fleet init` does.
+    fn open_or_create(&self) -> Result<Fleet> {
         let store = Fleet::open_with_clock(self.settings.clone(), Arc::new(self.clock.clone()))?;
         self.require_kind(store.id_kind())?;
         Ok(store)
-    }
-
-    /// A server creates no fleet: `kinfolk fleet init` does.
-    fn open_or_create(&self) -> Result<Opened<Fleet>> {
-        Ok(Opened { store: self.open()?, discard: None })
-    }
-
-    fn require_creatable_for(&self, _users: &[Id]) -> Result<()> {
-        Ok(())
     }
 
     fn service_settings(&self) -> ServiceSettings {
@@ -174,15 +166,6 @@ impl Profile for FleetProfile {
 
     fn everyone(&self) -> Option<SuggestionRunRequest> {
         None
-    }
-
-    fn sort_memory(&self) -> usize {
-        self.sort_memory
-    }
-
-    /// The disks are those of the databases.
-    fn require_import_space(&self, _store: &Fleet, _bytes: u64) -> kinfolk_core::Result<()> {
-        Ok(())
     }
 
     fn administration(&self, store: &Fleet) -> Arc<dyn Administration> {

@@ -1,4 +1,4 @@
-//! Tokens that were verified not long ago: checking a signature takes far longer than answering a request.
+//! Tokens that were verified not long ago: checking a signature takes far longer than serving a request.
 //! Whether a token still stands is not decided here; every use checks that.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(super) struct Verified {
 type Generation = HashMap<[u8; 32], Verified, RandomState>;
 
 /// A bounded cache by the hash of the whole token. Each shard has a young and an old generation; once the young one
-/// is full it becomes the old one, and what nobody has asked for since is gone.
+/// is full it becomes the old one, and what was not used since is evicted.
 pub(super) struct TokenCache {
     shards: [Mutex<Shard>; SHARDS],
     generation_entries_max: usize,

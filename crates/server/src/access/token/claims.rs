@@ -40,8 +40,8 @@ impl Claims {
         Ok(expires_at)
     }
 
-    /// Refuses a token that names its issuer by anything but one text (RFC 7519, 4.1.1). The library takes a list of
-    /// names too, and nobody could say which of them has signed.
+    /// Refuses a token that names its issuer by anything but one string (RFC 7519, 4.1.1). The library accepts a list
+    /// of names too, which does not identify the one that has signed.
     pub(crate) fn require_one_issuer(&self) -> Result<()> {
         if self.iss.as_ref().is_none_or(Value::is_string) {
             return Ok(());
@@ -78,7 +78,7 @@ impl Claims {
     }
 }
 
-/// Text with spaces between names (RFC 8693), or an array of such texts.
+/// Reads names: a string that separates them by spaces (RFC 8693), or an array of such strings.
 fn add_names<'a>(claim: &'a Value, names: &mut Vec<&'a str>) -> Option<()> {
     match claim {
         Value::String(text) => names.extend(text.split_ascii_whitespace()),

@@ -11,7 +11,7 @@ use super::super::caller::Standing;
 use super::super::scope::Scopes;
 use super::{TokenSettings, secret};
 
-/// RSA keys of less than 2,048 bits are refused (RFC 7518, 3.3). A modulus of that size takes so many bytes.
+/// RSA keys of less than 2,048 bits are refused (RFC 7518, 3.3). A modulus of that size has this many bytes.
 const RSA_BYTES_MIN: usize = 256;
 
 const PEM_BEGIN: &str = "-----BEGIN ";
@@ -23,7 +23,7 @@ pub(super) struct TokenKey {
     kid: Option<String>,
     algorithms: Vec<Algorithm>,
     pub key: DecodingKey,
-    /// Shared by everybody whose token this key has signed.
+    /// Shared by all callers whose tokens this key has signed.
     pub standing: Arc<Standing>,
     /// Identifies the key in the next version of the file.
     fingerprint: blake3::Hash,

@@ -31,6 +31,8 @@ use crate::limits::Budget;
 
 /// Longer tokens are refused unread: a token with many claims has one or two KiB.
 const TOKEN_LEN_MAX: usize = 8 << 10;
+/// How many verified tokens are cached.
+const CACHED_MAX: usize = 10_000;
 
 /// How end users' tokens are checked.
 #[derive(Clone, Debug)]
@@ -49,24 +51,6 @@ pub struct TokenSettings {
     pub leeway: Duration,
     /// Whether a token may make its user a moderator.
     pub allow_moderate: bool,
-    /// How many verified tokens are cached.
-    pub cached: usize,
-}
-
-impl TokenSettings {
-    /// The usual settings for an issuer's public keys and this service's name.
-    pub fn new(keys_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
-        Self {
-            keys_file: Some(keys_file.into()),
-            secret_file: None,
-            algorithms: ["RS256", "ES256", "EdDSA"].map(str::to_owned).to_vec(),
-            audiences: vec![audience.into()],
-            issuers: Vec::new(),
-            leeway: Duration::from_secs(30),
-            allow_moderate: false,
-            cached: 10_000,
-        }
-    }
 }
 
 /// The tokens that are valid now.
@@ -117,7 +101,7 @@ impl Tokens {
         if sources.is_empty() {
             return Err(invalid("tokens need keys: configure public keys or a shared secret"));
         }
-        let cache = TokenCache::new(settings.cached);
+        let cache = TokenCache::new(CACHED_MAX);
         Ok(Self { settings: settings.clone(), id_kind, clock, sources, cache })
     }
 
@@ -127,7 +111,7 @@ impl Tokens {
             return Err(refusal("the token is longer than 8 KiB"));
         }
         let digest = blake3::hash(token.as_bytes());
-        // A key that was taken away may have come back, as another: then the token is verified anew.
+        // A revoked key may have been added again, as a new one: then the token is verified again.
         let verified = match self.cache.get(&digest).filter(|verified| !verified.standing.is_revoked()) {
             Some(verified) => verified,
             None => {
@@ -169,8 +153,8 @@ impl Tokens {
         Ok(Verified { user, scopes, expires_at, standing: Arc::clone(&key.standing) })
     }
 
-    /// Takes what the files have now, whatever was seen before. One that can't be used leaves its keys as they were,
-    /// and holds up no other.
+    /// Reads all files again, even those that have not changed. The keys of a file that can't be used stay as they are, and
+    /// the other files are still read.
     pub(crate) fn reload(&self) -> Result<()> {
         self.sources.iter().map(KeySource::reload).fold(Ok(()), Result::and)
     }

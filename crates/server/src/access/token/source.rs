@@ -58,12 +58,12 @@ impl KeySource {
         self.keys.read()
     }
 
-    /// Takes the file's present keys, whatever was seen before. A file that can't be used leaves all as it was.
+    /// Reads the keys again, even if the file has not changed. The keys stay as they are if the file can't be used.
     pub(crate) fn reload(&self) -> Result<()> {
         self.apply(&self.file.read()?)
     }
 
-    /// As [`KeySource::reload`], if the file has changed. Says whether it has.
+    /// As [`KeySource::reload`], if the file has changed. Returns whether it has.
     pub(crate) fn reload_if_changed(&self) -> Result<bool> {
         self.file.apply_if_changed(|content| self.apply(content))
     }

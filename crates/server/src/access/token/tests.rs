@@ -57,11 +57,20 @@ impl Setting {
         let keys_file = keys.map(|keys| write(keys_path(folder.path()), keys));
         let secret_file = secret.map(|secret| write(secret_path(folder.path()), secret));
         let clock = Arc::new(SimulatedClock::default());
+        let tokens = TokenSettings {
+            keys_file,
+            secret_file,
+            algorithms: ["RS256", "ES256", "EdDSA"].map(str::to_owned).to_vec(),
+            audiences: vec!["kinfolk".to_owned()],
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(30),
+            allow_moderate: false,
+        };
         let mut settings = AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: None,
-            tokens: Some(TokenSettings { keys_file, secret_file, ..TokenSettings::new("", "kinfolk") }),
-            limits: LimitSettings::default(),
+            tokens: Some(tokens),
+            limits: LimitSettings::NONE,
         };
         change(&mut settings);
         let access = Access::with_clock(&settings, &(Arc::clone(&clock) as _))?;

@@ -15,7 +15,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
 
 fn run<S: Store>(_: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     let names = arguments.skip(2);
-    let commands = commands::<S>();
+    let commands = Command::<S>::ALL;
     match arguments.get(1) {
         None => list(commands, out),
         Some(word) if is(word, "COUNT") => out.integer(commands.len()),

@@ -52,7 +52,6 @@ mod prelude {
     pub(super) use super::super::reply::{Output, Version};
     pub(super) use super::super::request::{Request, invalid, is, number, syntax_error, text};
     pub(super) use super::super::session::{Queue, Session};
-    pub(super) use super::super::table::commands;
     pub(super) use crate::access::{Actor, Viewer};
     pub(super) use crate::metrics::Operation;
     pub(super) use crate::service::Capability;

@@ -5,17 +5,12 @@ use std::time::Instant;
 
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::Response;
-use kinfolk_core::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::super::Store;
-use super::super::extract::Call;
-use super::super::problem::{Failure, RestResult};
+use super::super::prelude::*;
 use super::channel::{self, Writer};
 use super::count;
 use crate::administration::Administration;
-use crate::metrics::Operation;
 
 /// A file to send.
 pub(crate) struct Download<S: Store> {

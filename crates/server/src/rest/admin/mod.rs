@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use kinfolk_api::{ExportContent, FileFormat, ImportOutcome, VerifyOutcome};
+use kinfolk_api::{ExportContent, FileFormat, Import, ImportOutcome, VerifyOutcome};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::Rest;
 use super::prelude::*;
-use crate::administration::{ExportRequest, ImportRequest};
+use crate::administration::ExportRequest;
 use crate::metrics::Protocol;
 
 /// When to retry if too many jobs run.
@@ -59,7 +59,7 @@ async fn import<S: Store>(
     mut query: Query,
     body: Body,
 ) -> RestResult {
-    let request = ImportRequest {
+    let options = Import {
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
         no_limit: query.flag("no_limit")?,
@@ -70,7 +70,7 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     progress::respond(&shared, call, Operation::Import, move |call, reporter, last| {
         let imported =
-            call.administration().import(&mut file, &request, &|progress| reporter.report(progress));
+            call.administration().import(&mut file, &options, &|progress| reporter.report(progress));
         last(imported.map(|done| {
             let mut seen = call.seen.clone();
             seen.join(&done.report.frontier);
@@ -113,7 +113,7 @@ fn discard(file: &mut impl Read) {
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
 async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> RestResult {
-    let content = content(&mut query)?;
+    let content = query.named("content", ExportContent::from_name, "edges or comments")?.unwrap_or_default();
     let format = format(&mut query)?;
     query.end()?;
     if content == ExportContent::Comments {
@@ -133,13 +133,6 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
     };
     let request = ExportRequest { content, format };
     file.respond(move |administration, file| administration.export(file, request).map(|_| ())).await
-}
-
-/// What the file contains.
-fn content(query: &mut Query) -> Result<ExportContent> {
-    let Some(name) = query.one("content")? else { return Ok(ExportContent::default()) };
-    let unknown = || invalid("the parameter content must be edges or comments".to_owned());
-    ExportContent::from_name(&name).ok_or_else(unknown)
 }
 
 /// Compares all derived data with the edges, posts and comments; optionally repairs differences.
@@ -196,7 +189,6 @@ fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, error
 }
 
 fn format(query: &mut Query) -> Result<FileFormat> {
-    let Some(name) = query.one("format")? else { return Ok(FileFormat::default()) };
-    let unknown = || invalid("the parameter format must be csv, csv.gz, csv.zst or parquet".to_owned());
-    FileFormat::from_name(&name).ok_or_else(unknown)
+    let format = query.named("format", FileFormat::from_name, "csv, csv.gz, csv.zst or parquet")?;
+    Ok(format.unwrap_or_default())
 }

@@ -4,20 +4,17 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::Response;
 use bytes::Bytes;
 use kinfolk_api::JobLine;
-use kinfolk_core::Result;
 use kinfolk_core::bulk::Progress;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::super::extract::Call;
-use super::super::problem::{RestResult, problem};
-use super::super::{Rest, Store};
+use super::super::Rest;
+use super::super::prelude::*;
+use super::super::problem::problem;
 use super::channel::{self, Sender};
 use super::{count, job_slot};
-use crate::metrics::Operation;
 
 /// The minimum interval between reports of one stage.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -47,13 +47,8 @@ pub(crate) async fn suggest<S: Store>(
 /// The parameters of a query, and the server's settings for missing ones.
 fn request(query: &mut Query, settings: SuggestionRunRequest) -> Result<SuggestionRunRequest> {
     let SuggestionRunRequest { bounds, threads, .. } = settings;
-    let ranking = match query.one("ranking")? {
-        None => bounds.ranking,
-        Some(name) => Ranking::from_name(&name).ok_or_else(|| {
-            let names = Ranking::ALL.map(Ranking::name).join(", ");
-            invalid(format!("the parameter ranking must be one of: {names}"))
-        })?,
-    };
+    let names = format!("one of: {}", Ranking::ALL.map(Ranking::name).join(", "));
+    let ranking = query.named("ranking", Ranking::from_name, &names)?.unwrap_or(bounds.ranking);
     let per_node = query.number_in("per_node", 0..=PER_NODE_MAX)?;
     let bounds = WalkBounds {
         per_node: per_node.map_or(bounds.per_node, |count| (count > 0).then_some(count)),

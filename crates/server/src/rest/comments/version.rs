@@ -4,12 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
-use kinfolk_core::{Error, Result};
 
 use super::super::extract::header;
-use super::super::problem::{Failure, RestResult};
-use super::super::query::invalid;
-use super::super::{Shared, Store};
+use super::super::prelude::*;
 
 /// The header with a version.
 pub(crate) fn entity_tag(version: u32) -> (HeaderName, HeaderValue) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kinfolk_conformance::SimulatedClock;
 use kinfolk_core::{Clock, IdKind, SystemClock, Timestamp};
 use kinfolk_server::resp::RespSettings;
-use kinfolk_server::resp::table::{self, ActorRule, Command};
+use kinfolk_server::resp::table::{ActorRule, Command};
 use kinfolk_server::{
     Access, AccessSettings, Capability, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings,
 };
@@ -18,7 +18,7 @@ use super::super::store::WatchedStore;
 use super::client::{Client, encode_words};
 use super::server::{Server, Setup};
 
-const COMMANDS: &[Command<WatchedStore>] = table::commands();
+const COMMANDS: &[Command<WatchedStore>] = Command::ALL;
 
 /// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
 /// hour.
@@ -74,12 +74,27 @@ fn guarded_by(settings: RespSettings, clock: &Arc<dyn Clock>) -> Guarded {
     let (reader, writer) = (add("reader", Scope::Read, None), add("writer", Scope::Write, None));
     let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(20)));
     keys.write(&path).unwrap();
-    let tokens = TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk");
+    let tokens = TokenSettings {
+        keys_file: Some(fixture("test-only-ed-public.pem")),
+        secret_file: None,
+        algorithms: vec!["EdDSA".to_owned()],
+        audiences: vec!["kinfolk".to_owned()],
+        issuers: Vec::new(),
+        leeway: Duration::ZERO,
+        allow_moderate: false,
+    };
     let settings_of_access = AccessSettings {
         id_kind: IdKind::Integer,
         keys_file: Some(path.clone()),
-        tokens: Some(TokenSettings { leeway: Duration::ZERO, ..tokens }),
-        limits: LimitSettings::default(),
+        tokens: Some(tokens),
+        limits: LimitSettings {
+            key: None,
+            user: Some(Rate::per_second(50).with_burst(100)),
+            changes: Some(Rate::per_hour(1_000).with_burst(400)),
+            author_comments: None,
+            parent_comments: None,
+            budgets_max: 100_000,
+        },
     };
     let access = Access::with_clock(&settings_of_access, clock);
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });

@@ -1,6 +1,6 @@
 //! A profile that has the graph only.
 
-use kinfolk_server::resp::table;
+use kinfolk_server::resp::table::Command;
 
 use super::client::{Client, encode_words};
 use super::server::{Server, Setup};
@@ -17,7 +17,7 @@ fn call(client: &mut Client, name: &str, arguments: &[&str]) -> String {
 #[test]
 fn commands_beyond_the_graph_are_not_available() {
     let server = Server::on(Setup::default(), GraphOnly);
-    for command in table::commands::<GraphOnly>() {
+    for command in Command::<GraphOnly>::ALL {
         let reply = call(&mut server.connect(), command.name, command.example);
         let is_missing = reply.ends_with("API is not available in this profile yet");
         assert_eq!(is_missing, BEYOND.contains(&command.name), "{}: {reply}", command.name);

@@ -1,7 +1,7 @@
 //! What commands answer, in both versions of the protocol.
 
 use kinfolk_core::IdKind;
-use kinfolk_server::resp::table;
+use kinfolk_server::resp::table::Command;
 
 use super::super::backing::HAS_CONTENT;
 use super::super::store::WatchedStore;
@@ -146,8 +146,8 @@ fn the_connection() {
     ] {
         assert_eq!(client.call(command), reply, "{command}");
     }
-    assert_eq!(client.call("COMMAND COUNT"), table::commands::<WatchedStore>().len().to_string());
-    assert_eq!(client.call("COMMAND").matches("[\"").count(), table::commands::<WatchedStore>().len());
+    assert_eq!(client.call("COMMAND COUNT"), Command::<WatchedStore>::ALL.len().to_string());
+    assert_eq!(client.call("COMMAND").matches("[\"").count(), Command::<WatchedStore>::ALL.len());
     assert!(client.call("CLIENT INFO").contains(" resp=2\\n"));
     let greeting = client.call("HELLO 2 SETNAME again AUTH name credential");
     assert!(greeting.starts_with("[\"server\", \"redis\", \"version\", \"7."), "{greeting}");
@@ -225,7 +225,7 @@ fn refusals_say_why() {
 #[test]
 fn every_command_answers() {
     let server = Server::start();
-    for command in table::commands::<WatchedStore>() {
+    for command in Command::<WatchedStore>::ALL {
         for arguments in [command.example, &[][..], &["", "\u{fffd}", "-1"][..], &["x"; 40][..]] {
             let mut client = server.connect();
             let words = std::iter::once(command.name).chain(arguments.iter().copied());

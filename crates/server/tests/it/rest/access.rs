@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use jsonwebtoken::{EncodingKey, Header};
 use kinfolk_core::{Clock, IdKind, SystemClock};
@@ -21,6 +22,18 @@ const SECRET: &str = "a shared secret of the tests that is long enough";
 
 /// Posts of user 1: one to be read and commented, one to be deleted, one to be locked.
 const POSTS: [&str; 3] = ["21", "22", "23"];
+
+/// The limits of a server by default.
+pub(super) fn default_limits() -> LimitSettings {
+    LimitSettings {
+        key: None,
+        user: Some(Rate::per_second(50).with_burst(100)),
+        changes: Some(Rate::per_hour(1_000).with_burst(400)),
+        author_comments: Some(Rate::per_minute(30)),
+        parent_comments: Some(Rate::per_second(100).with_burst(1_000)),
+        budgets_max: 100_000,
+    }
+}
 
 /// A server that wants credentials, and some to show to it.
 pub(super) struct Guarded {
@@ -41,13 +54,15 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings {
+        let tokens = TokenSettings {
             keys_file: None,
             secret_file: Some(secret_file),
             algorithms: vec!["HS256".to_owned()],
-            ..TokenSettings::new("", "kinfolk")
+            audiences: vec!["kinfolk".to_owned()],
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(30),
+            allow_moderate: true,
         };
-        tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: Some(keys_file),
@@ -241,7 +256,7 @@ fn is_of_actor(path: &str) -> bool {
 
 #[test]
 fn no_credentials() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let stale = "not a key and not a token";
     for route in guarded.routes() {
         for credential in [None, Some(stale), Some("")] {
@@ -268,7 +283,7 @@ fn no_credentials() {
 
 #[test]
 fn an_expired_credential() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let expired = token_until("1", "", SystemClock.now().millis() / 1_000 - 600);
     for route in guarded.routes() {
         let answer = guarded.call(&route, Some(&expired), &[]);
@@ -278,7 +293,7 @@ fn an_expired_credential() {
 
 #[test]
 fn a_missing_scope() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     for route in guarded.routes() {
         let others = Scope::ALL.into_iter().filter(|scope| *scope != route.scope);
         let answer = guarded.call(&route, Some(guarded.key(others)), &route.actor("1"));
@@ -293,7 +308,7 @@ fn a_missing_scope() {
 
 #[test]
 fn the_wrong_user() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let (own, foreign) = (token("1", ""), token("7", ""));
     for route in guarded.routes() {
         let of_own = guarded.call(&route, Some(&own), &[]).status;
@@ -327,7 +342,7 @@ fn the_wrong_user() {
 
 #[test]
 fn users_act_as_themselves() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
     assert_eq!(guarded.server.request("POST", "/v1/users/2/follow", &headers, b"").status, 204);
     let counts = guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
@@ -339,7 +354,7 @@ fn users_act_as_themselves() {
 
 #[test]
 fn users_view_as_themselves() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let authorization = format!("Bearer {}", token("1", ""));
     let status = |path: &str, actor: Option<&str>| {
         let mut headers = vec![("authorization", authorization.as_str())];
@@ -362,7 +377,7 @@ fn users_view_as_themselves() {
 
 #[test]
 fn overlaps_cost_as_many_requests_as_they_have_rows() {
-    let limits = LimitSettings { user: Some(Rate::per_hour(7)), changes: None, ..LimitSettings::default() };
+    let limits = LimitSettings { user: Some(Rate::per_hour(7)), changes: None, ..default_limits() };
     let guarded = Guarded::start(limits);
     let service = format!("Bearer {}", guarded.key(Scope::ALL));
     let mut connection = guarded.server.connect();
@@ -389,7 +404,7 @@ fn overlaps_cost_as_many_requests_as_they_have_rows() {
 
 #[test]
 fn budgets_are_told_and_end() {
-    let limits = LimitSettings { user: Some(Rate::per_hour(2)), ..LimitSettings::default() };
+    let limits = LimitSettings { user: Some(Rate::per_hour(2)), ..default_limits() };
     let guarded = Guarded::start(limits);
     let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
     let ask = || guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
@@ -424,7 +439,7 @@ fn a_key_without_its_scope_ends_its_streams() {
 
 /// What a stream says after its file of keys was changed, up to its end.
 fn end_of_a_stream(change: impl FnOnce(&Path)) -> String {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let mut connection = guarded.server.connect();
     let authorization = format!("Bearer {}", guarded.key([Scope::Read]));
     connection.begin("GET", "/v1/changes/stream", &[("authorization", &authorization)]);
@@ -445,7 +460,7 @@ fn end_of_a_stream(change: impl FnOnce(&Path)) -> String {
 
 #[test]
 fn what_is_asked_is_counted() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let headers = [("authorization", &*format!("Bearer {}", guarded.key([Scope::Read])))];
     guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
     guarded.server.request("GET", "/v1/users/x/counts", &headers, b"");

@@ -7,7 +7,7 @@ use kinfolk_core::Error;
 use kinfolk_server::{LimitSettings, Rate, Scope};
 use serde_json::{Value, json};
 
-use super::access::{Guarded, token};
+use super::access::{Guarded, default_limits, token};
 use super::client::Answer;
 
 const POST: &str = "21";
@@ -45,7 +45,7 @@ impl<'a> As<'a> {
 
 #[test]
 fn users_comment_as_themselves_and_services_for_anybody() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let user = token("1", "");
     let service = guarded.key([Scope::Write]);
     let author = |credential: &str, actor| {
@@ -82,7 +82,7 @@ fn users_comment_as_themselves_and_services_for_anybody() {
 
 #[test]
 fn what_was_taken_back_is_for_moderators() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let (deleted, removed) = (guarded.comment("1", POST, "d"), guarded.comment("1", POST, "r"));
     let moderator = As::new(&guarded, guarded.key([Scope::Read, Scope::Moderate]), None);
     let user_moderator = token("9", "kinfolk:read kinfolk:moderate");
@@ -120,7 +120,7 @@ fn what_was_taken_back_is_for_moderators() {
 
 #[test]
 fn who_moderated_is_recorded_for_moderators_and_in_the_log() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let key = guarded.key([Scope::Read, Scope::Moderate]);
     let moderator = As::new(&guarded, key, None);
     let for_a_user = As::new(&guarded, key, Some("9"));
@@ -174,7 +174,7 @@ fn who_moderated_is_recorded_for_moderators_and_in_the_log() {
 
 #[test]
 fn the_history_of_an_active_comment_is_for_its_author() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let path = format!("/v1/comments/{}/history", guarded.comment("1", POST, "k"));
     let status = |credential: &str, actor| As::new(&guarded, credential, actor).get(&path).status;
     let (author, stranger, service) = (token("1", ""), token("7", ""), guarded.key([Scope::Read]));
@@ -196,7 +196,7 @@ fn limited(author: Option<Rate>, parent: Option<Rate>) -> Guarded {
         parent_comments: parent,
         changes: None,
         user: None,
-        ..LimitSettings::default()
+        ..default_limits()
     };
     Guarded::start(limits)
 }
@@ -265,7 +265,7 @@ fn a_thread_takes_only_so_many_comments() {
 
 #[test]
 fn edits_and_deletions_are_changes_of_their_author() {
-    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..LimitSettings::default() };
+    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..default_limits() };
     let guarded = Guarded::start(limits);
     // Three posts were registered at the start, and comments are not among the changes.
     let comment = guarded.comment("1", POST, "k");

@@ -5,7 +5,7 @@ use kinfolk_server::LimitSettings;
 use kinfolk_server::rest::RestSettings;
 use serde_json::Value;
 
-use super::access::{Guarded, token};
+use super::access::{Guarded, default_limits, token};
 use super::document::operations;
 use super::server::Server;
 
@@ -25,7 +25,7 @@ fn every_route(document: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn a_named_actor_who_is_not_the_user_is_refused_on_every_route() {
-    let guarded = Guarded::start(LimitSettings { user: None, changes: None, ..LimitSettings::default() });
+    let guarded = Guarded::start(LimitSettings { user: None, changes: None, ..default_limits() });
     let user = format!("Bearer {}", token("1", "kinfolk:read kinfolk:write kinfolk:moderate"));
     for (method, path) in every_route(&guarded.document) {
         for actor in ["7", "01x", "somebody", ""] {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use kinfolk_server::Scope;
 use kinfolk_server::rest::RestSettings;
-use kinfolk_server::{LimitSettings, Scope};
 
-use super::access::{Guarded, token};
+use super::access::{Guarded, default_limits, token};
 use super::client::{Answer, Connection};
 use super::server::Server;
 
@@ -144,7 +144,7 @@ fn the_document_is_one_for_all_and_sent_as_it_is() {
 #[test]
 fn users_that_do_not_read_keep_nobody_from_writing() {
     let settings = RestSettings { output_bytes_max: 1 << 20, ..RestSettings::default() };
-    let guarded = Guarded::with(LimitSettings::default(), settings);
+    let guarded = Guarded::with(default_limits(), settings);
     let server = &guarded.server;
     let headers = |credential: &str| format!("Bearer {credential}");
     let service = headers(guarded.key(Scope::ALL));

@@ -2,11 +2,11 @@
 
 use kinfolk_server::{LimitSettings, Rate, Scope};
 
-use super::access::{Guarded, token};
+use super::access::{Guarded, default_limits, token};
 
 #[test]
 fn users_post_as_themselves_and_services_for_anybody() {
-    let guarded = Guarded::start(LimitSettings::default());
+    let guarded = Guarded::start(default_limits());
     let (user, service) =
         (format!("Bearer {}", token("1", "")), format!("Bearer {}", guarded.key([Scope::Write])));
     let post = |credential: &str, actor: Option<&str>, body: &str| {
@@ -42,7 +42,7 @@ fn users_post_as_themselves_and_services_for_anybody() {
 
 #[test]
 fn posts_are_changes_of_their_author() {
-    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..LimitSettings::default() };
+    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..default_limits() };
     let guarded = Guarded::start(limits);
     // Three were registered at the start.
     let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
