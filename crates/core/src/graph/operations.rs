@@ -211,13 +211,7 @@ impl<S: CheckStore> Graph<S> {
         self.store().contains(kind, edges, at_least).await
     }
 
-    /// Whether one edge exists: [`Graph::check`] for the most frequent call.
-    pub async fn check_one(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
-        self.context.require_ids(&[edge.follower, edge.followee])?;
-        self.store().contains_one(kind, edge, at_least).await
-    }
-
-    /// As [`Graph::check_one`], if the store can respond without waiting; otherwise `None`.
+    /// Whether one edge exists, if the store can respond without waiting; otherwise `None`.
     #[inline]
     pub fn check_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<bool>> {
         self.context.require_ids(&[edge.follower, edge.followee])?;

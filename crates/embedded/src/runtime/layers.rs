@@ -182,7 +182,7 @@ mod tests {
         block_on(store.list(list, None, 9, Frontier::EMPTY)).unwrap();
         block_on(store.since(EdgeKind::Follow, &[edge(2)], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0]);
-        block_on(store.contains_one(EdgeKind::Follow, edge(2), Frontier::EMPTY)).unwrap();
+        assert_eq!(store.contains_now(EdgeKind::Follow, edge(2), Frontier::EMPTY), Some(true));
         block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN - 1], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0], "single checks and small bulks are not measured");
         block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN], Frontier::EMPTY)).unwrap();

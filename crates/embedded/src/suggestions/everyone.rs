@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 use super::{ComputedSuggestions, Run, record};
 use crate::disk::id_encoding;
 use crate::edges::index::{Scratch, UsersById};
-use crate::lsm::tree_error;
+use crate::lsm::{compact_fully, tree_error};
 use crate::runtime::signal;
 
 /// How many users a thread takes at a time.
@@ -63,7 +63,7 @@ pub(crate) fn compute(
     };
     let run = work.run(&tree, run, watch)?;
     if run.finished_at.is_some() && !is_first {
-        suggestions.compact(&tree)?;
+        compact_fully(&tree, &suggestions.sequence)?;
     }
     Ok(SuggestionRunReport {
         users: run.users - resumed,

@@ -4,7 +4,6 @@
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
 mod everyone;
-mod import;
 mod port;
 mod record;
 mod run;
@@ -21,13 +20,12 @@ use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, Seq
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use everyone::compute;
-pub(crate) use import::store_computed;
 pub(crate) use run::Run;
 
 use crate::disk::files::{self, IoContext};
 use crate::disk::id_encoding;
 use crate::edges::Edges;
-use crate::lsm::{compact_fully, open_tree, tree_error};
+use crate::lsm::{open_tree, tree_error};
 use crate::runtime::folder::StoreFolder;
 
 const FOLDER: &str = "suggestions";
@@ -123,11 +121,6 @@ impl ComputedSuggestions {
         run.write(&self.folder)?;
         *self.newest.lock() = Some(run.clone());
         Ok(())
-    }
-
-    /// Drops what was overwritten.
-    fn compact(&self, tree: &AnyTree) -> Result<()> {
-        compact_fully(tree, &self.sequence)
     }
 
     fn report(&self, done: u64, total: u64) {
