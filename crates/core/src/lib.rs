@@ -31,6 +31,7 @@ mod store;
 pub mod suggestions;
 mod timestamp;
 mod token;
+pub mod varint;
 
 pub use absent::Absent;
 pub use clock::{Clock, SystemClock};

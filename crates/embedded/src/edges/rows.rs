@@ -22,7 +22,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::memtable::{self, Memtable, MemtableRange, Memtables};
 use super::row_keys::{decode_row, key_len, row_key};
-use crate::disk::{files, id_encoding};
+use crate::disk::files;
 use crate::log::{Event, EventBody};
 use crate::lsm::{
     Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since,
@@ -148,7 +148,7 @@ impl Rows {
 
     /// Kind and owner: the first part of every key.
     fn owner<'a>(&self, key: &'a [u8]) -> &'a [u8] {
-        &key[..1 + id_encoding::id_len(self.ids)]
+        &key[..1 + self.ids.id_len()]
     }
 
     /// Puts one row in or takes it out, to repair a projection.
@@ -220,9 +220,7 @@ impl Rows {
         let (ids, prefix) = (self.ids, owner_prefix(kind, of));
         let prefix_len = prefix.len();
         self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
-            key?.get(prefix_len..)
-                .and_then(|id| id_encoding::read_id(ids, id))
-                .ok_or_else(|| damaged_row(Tree::Pairs.name()))
+            key?.get(prefix_len..).and_then(|id| ids.read(id)).ok_or_else(|| damaged_row(Tree::Pairs.name()))
         })
     }
 
@@ -391,7 +389,7 @@ impl Load<'_> {
 fn owner_prefix(kind: EdgeKind, of: Id) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(40);
     prefix.push(kind.number());
-    id_encoding::push_id(&mut prefix, of);
+    of.push_to(&mut prefix);
     prefix
 }
 

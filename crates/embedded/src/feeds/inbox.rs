@@ -6,8 +6,6 @@
 use kinfolk_core::feeds::PostKey;
 use kinfolk_core::{IdKind, Timestamp};
 
-use crate::disk::id_encoding;
-
 const TIME_LEN: usize = 6;
 
 /// A packed key.
@@ -15,14 +13,14 @@ pub(crate) type Key = Vec<u8>;
 
 /// How long a packed key is.
 pub(crate) fn key_len(ids: IdKind) -> usize {
-    TIME_LEN + id_encoding::id_len(ids)
+    TIME_LEN + ids.id_len()
 }
 
 /// Packs a key.
 pub(crate) fn pack(key: PostKey) -> Key {
     let mut bytes = Vec::with_capacity(22);
     bytes.extend_from_slice(&key.since.millis().to_be_bytes()[2..]);
-    id_encoding::push_id(&mut bytes, key.id);
+    key.id.push_to(&mut bytes);
     bytes
 }
 
@@ -30,7 +28,7 @@ pub(crate) fn pack(key: PostKey) -> Key {
 pub(crate) fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
     let (time, id) = bytes.split_at_checked(TIME_LEN)?;
     let millis = time.iter().fold(0, |millis, &byte| millis << 8 | u64::from(byte));
-    Some(PostKey { since: Timestamp::from_millis(millis), id: id_encoding::read_id(ids, id)? })
+    Some(PostKey { since: Timestamp::from_millis(millis), id: ids.read(id)? })
 }
 
 /// An inbox.

@@ -35,7 +35,6 @@ pub(crate) use planning::VisiblePosts;
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
-use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
 use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, LsmTree, Shared};
 use crate::projection::{Difference, Row, TreeProjection, difference};
@@ -124,7 +123,7 @@ impl Posts {
     /// The newest id that the store made, if it ever made one.
     pub(crate) fn newest_generated_id(&self) -> Result<Option<Id>> {
         let value = self.tree.get(layout::NEWEST_GENERATED_KEY)?;
-        value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
+        value.map(|value| self.ids.read(&value).ok_or_else(damaged)).transpose()
     }
 
     fn put(&self, registration: &Registration, at: Timestamp) {
@@ -158,7 +157,7 @@ impl Posts {
     /// Remembers the newest id that the store made.
     pub(crate) fn put_newest_generated_id(&self, id: Id) {
         let mut value = Vec::with_capacity(16);
-        id_encoding::push_id(&mut value, id);
+        id.push_to(&mut value);
         self.tree.insert(layout::NEWEST_GENERATED_KEY, value);
     }
 

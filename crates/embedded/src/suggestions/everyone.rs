@@ -14,7 +14,6 @@ use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
 use super::{ComputedSuggestions, Run, record};
-use crate::disk::id_encoding;
 use crate::edges::index::{Scratch, UsersById};
 use crate::lsm::{compact_fully, tree_error};
 use crate::runtime::signal;
@@ -215,7 +214,7 @@ impl<'a> Output<'a> {
     fn push(&mut self, records: &[Record]) -> Result<()> {
         for (of, record) in records {
             let mut key = Vec::with_capacity(16);
-            id_encoding::push_id(&mut key, *of);
+            of.push_to(&mut key);
             match record {
                 Some(record) => {
                     self.bytes += key.len() + record.len();

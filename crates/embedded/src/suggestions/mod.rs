@@ -23,7 +23,6 @@ pub(crate) use everyone::compute;
 pub(crate) use run::Run;
 
 use crate::disk::files::{self, IoContext};
-use crate::disk::id_encoding;
 use crate::edges::Edges;
 use crate::lsm::{open_tree, tree_error};
 use crate::runtime::folder::StoreFolder;
@@ -104,7 +103,7 @@ impl ComputedSuggestions {
     pub(crate) fn get(&self, of: Id) -> Option<StoredSuggestions> {
         let tree = self.tree.read().clone()?;
         let mut key = Vec::with_capacity(16);
-        id_encoding::push_id(&mut key, of);
+        of.push_to(&mut key);
         let stored = tree.get(&key, SeqNo::MAX).map_err(tree_error);
         let value = stored.inspect_err(|error| {
             tracing::warn!(%error, "stored suggestions can't be read; a walk takes their place");
