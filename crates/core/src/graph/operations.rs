@@ -6,7 +6,7 @@ use super::{
 };
 use crate::context::require_at_most;
 use crate::{
-    Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result, Timestamp,
+    EdgeKind, Error, Frontier, Id, ListCursor, ListName, Operations, Page, PageRequest, Result, Timestamp,
 };
 
 /// Limits of the graph that a deployment sets.
@@ -49,24 +49,7 @@ pub struct FollowerChanges {
 }
 
 /// Operations on edges.
-#[derive(Debug)]
-pub struct Graph<S> {
-    /// The store and its keys.
-    pub context: Context<S>,
-    pub(super) settings: GraphSettings,
-}
-
-impl<S> Graph<S> {
-    /// Operations on a store.
-    pub fn new(context: Context<S>, settings: GraphSettings) -> Self {
-        Self { context, settings }
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        self.context.store()
-    }
-}
+pub type Graph<S> = Operations<S, GraphSettings>;
 
 impl<S: EdgeStore> Graph<S> {
     /// Makes `actor` follow `target`.

@@ -23,7 +23,7 @@ use super::writer::{Command, Queued, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
 use crate::disk::backup_file;
-use crate::disk::format::{self, Content};
+use crate::disk::format::Content;
 use crate::edges::{Edges, Tree, imports};
 use crate::lsm::RowStorage;
 use crate::runtime::layers::{Layer, WriteTimes};
@@ -70,15 +70,7 @@ impl Embedded {
 
     /// The keys that sign tokens and cursors.
     pub fn keyring(&self) -> Keyring {
-        self.store.keys.read().clone()
-    }
-
-    /// Puts a new signing key in front; tokens and cursors of the last few keys stay valid.
-    pub fn rotate_keys(&self) -> Result<()> {
-        self.store.folder.require()?;
-        let mut keys = self.store.keys.write();
-        *keys = format::rotate_keys(self.store.folder.path(), &keys)?;
-        Ok(())
+        self.store.keys.clone()
     }
 
     /// Whether an edge exists. Never waits for a disk.
@@ -272,18 +264,9 @@ impl Embedded {
     }
 
     /// Makes a store from a backup, with a new epoch, in a folder that is missing, empty, or left by a stopped restore.
+    /// No time is later than `latest`: those that are become it. That helps a store whose clock was ahead, which has given out
+    /// times that it can't go back from.
     pub fn restore(
-        file: &Path,
-        folder: &Path,
-        settings: &Settings,
-        progress: &dyn Fn(Progress),
-    ) -> Result<BackupReport> {
-        bulk::restore(file, folder, settings, Timestamp::MAX, progress)
-    }
-
-    /// As [`Embedded::restore`], with no time later than `latest`: those that are become it. For a store whose clock was ahead,
-    /// which has given out times that it can't go back from.
-    pub fn restore_clamped(
         file: &Path,
         folder: &Path,
         settings: &Settings,

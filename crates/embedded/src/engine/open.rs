@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kinfolk_core::{Error, Result, Sequence, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::id_generator::IdGenerators;
 use super::replay::Replay;
@@ -196,7 +196,7 @@ impl Store {
             identity,
             content: (identity.content as u32).into(),
             log: recovered.reader,
-            keys: RwLock::new(keys),
+            keys,
             shared,
             projections: all,
             edges,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_core::{Error, Keyring, Result, Sequence, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::visibility::Visibility;
 use super::worker_pool::WorkerPool;
@@ -35,7 +35,7 @@ pub(crate) struct Store {
     /// What the log may have.
     pub(super) content: AtomicU32,
     pub log: LogReader,
-    pub keys: RwLock<Keyring>,
+    pub keys: Keyring,
     /// What all row trees share.
     pub shared: Shared,
     /// All projections of the log. Those that reads go to are named below, too.

@@ -30,18 +30,12 @@ pub enum Layer {
     Index,
 }
 
-impl Layer {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::WriterQueue, Self::LogSync, Self::Rows, Self::Index];
-
-    /// The name in metrics and spans.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WriterQueue => "writer_queue",
-            Self::LogSync => "log_sync",
-            Self::Rows => "rows",
-            Self::Index => "index",
-        }
+kinfolk_core::names! {
+    Layer {
+        WriterQueue => "writer_queue",
+        LogSync => "log_sync",
+        Rows => "rows",
+        Index => "index",
     }
 }
 
