@@ -101,9 +101,7 @@ impl Import {
         let shared = store.shared();
         // An import that is logged but could not be applied waits for the next start, which needs its folder.
         shared.folder.require()?;
-        if let Some(reason) = shared.health.refusal() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        shared.health.require_writable()?;
         let imports = imports_folder(shared.folder.path());
         files::create_folder(&imports)?;
         // The prefix: runs of older versions have another time in edges without one, and are not continued.

@@ -82,21 +82,6 @@ impl fmt::Display for Tally {
     }
 }
 
-impl Fault for FaultOf<Comments, Tally> {
-    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
-        Ok(None)
-    }
-
-    /// A recount does it.
-    fn repair(&self, _: Timestamp) -> Result<()> {
-        Ok(())
-    }
-
-    fn count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-}
-
 impl Count for FaultOf<Comments, Tally> {
     fn stored(&self) -> Result<u64> {
         self.of.stored_count(self.fault)

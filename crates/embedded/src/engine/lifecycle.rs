@@ -49,9 +49,7 @@ impl StoreThreads {
             |_| Error::storage(store.health.death().unwrap_or("a thread of the store has died").to_owned());
         let mut writer = writer.map_err(died)?;
         ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
-        if let Some(reason) = store.health.refusal() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        store.health.require_writable()?;
         let instead = "not everything could be stored at the end; the next start replays more of the log";
         files::unless_full(maintenance::settle(store), instead)?;
         for projection in store.projections.all() {

@@ -220,10 +220,7 @@ impl Store {
     /// Refuses to store rows that have a part of a batch: their position would say that all of it is in. The log has the whole
     /// batch, and the next start applies it.
     pub(crate) fn require_whole(&self) -> Result<()> {
-        match self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
-            Some(reason) => Err(Error::ReadOnly { reason: reason.to_owned() }),
-            None => Ok(()),
-        }
+        if self.half_applied.load(Ordering::Acquire) { self.health.require_writable() } else { Ok(()) }
     }
 
     /// A start needs the log only after this position.
