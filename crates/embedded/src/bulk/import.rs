@@ -98,7 +98,7 @@ impl<K: IdEncoding> Spool for Collector<K> {
 impl Import {
     /// Starts an import, or continues one with the same options that was stopped.
     pub(crate) fn start(store: Embedded, options: &ImportOptions) -> Result<Self> {
-        let shared = store.shared();
+        let shared = &store.store;
         // An import that is logged but could not be applied waits for the next start, which needs its folder.
         shared.folder.require()?;
         shared.health.require_writable()?;
@@ -153,8 +153,8 @@ impl Import {
     /// skipped.
     #[inline]
     pub fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
-        self.store.shared().identity.ids.require(edge.follower)?;
-        self.store.shared().identity.ids.require(edge.followee)?;
+        self.store.store.identity.ids.require(edge.follower)?;
+        self.store.store.identity.ids.require(edge.followee)?;
         self.spool.push(edge, since)
     }
 

@@ -79,9 +79,7 @@ impl Record {
             if flags & WITH_EDITED_AT != 0 { Some(decode_since(&reader.take::<6>()?)?) } else { None };
         let reason = if flags & WITH_REASON != 0 {
             let length = u32::from_be_bytes(reader.take()?);
-            let (reason, rest) = reader.bytes.split_at_checked(length as usize)?;
-            reader.bytes = rest;
-            Some(std::str::from_utf8(reason).ok()?.into())
+            Some(std::str::from_utf8(reader.slice(length as usize)?).ok()?.into())
         } else {
             None
         };

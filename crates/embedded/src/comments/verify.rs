@@ -362,7 +362,7 @@ mod tests {
         let before = read(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 
-        let tree = &store.shared().comments.tree;
+        let tree = &store.store.comments.tree;
         let other = Parent { id: Id::Integer(2), ..parent };
         tree.remove(layout::parent_key(ids[0]));
         tree.insert(layout::parent_key(CommentId(3)), layout::parent_value(parent));

@@ -219,7 +219,7 @@ mod tests {
 
     /// A page after a place: what it has, what it cost, and whether the caller's thread was enough.
     fn page(store: &Embedded, after: Option<ListKey>) -> (Vec<ListEntry>, Cost, bool) {
-        let edges = &store.shared().edges;
+        let edges = &store.store.edges;
         let mut search = Search::new(edges, (FOLLOW, Id::Integer(OF)), after, LIMIT);
         let is_short = search.run_shortly(edges).unwrap();
         search.run(edges, &|| false).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     fn work_that_nobody_waits_for_ends() {
         let crowd = Crowd { followers: (1..=30_000).collect(), followees: (1..=1_500).collect() };
         let (_folder, store) = crowd.store();
-        let mut search = Search::new(&store.shared().edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
-        assert!(matches!(search.run(&store.shared().edges, &|| true), Err(Error::Closed)));
+        let mut search = Search::new(&store.store.edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
+        assert!(matches!(search.run(&store.store.edges, &|| true), Err(Error::Closed)));
     }
 }

@@ -32,7 +32,7 @@ use crate::settings::Settings;
 
 /// The trees, and the rows that are not in them yet.
 pub(crate) struct Rows {
-    ids: IdKind,
+    pub ids: IdKind,
     /// In the order of [`Tree::ALL`].
     trees: [AnyTree; 3],
     sequence: SequenceNumberCounter,
@@ -104,11 +104,6 @@ impl Rows {
         let applied_at_open = [applied(Tree::Pairs)?, applied(Tree::Following)?, applied(Tree::Followers)?];
         let (recent, flushing) = (Memtables::new(), Mutex::new(()));
         Ok(Self { ids, trees, sequence, shared, recent, flushing, applied_at_open })
-    }
-
-    /// The kind of ids in the rows.
-    pub(crate) fn ids(&self) -> IdKind {
-        self.ids
     }
 
     /// One of the trees.

@@ -54,10 +54,6 @@ impl Embedded {
         Self { commands, store, edges, clock, threads }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Store> {
-        &self.store
-    }
-
     /// Runs something on the writer's thread, between two batches.
     pub(crate) fn run_on_writer(&self, work: impl FnOnce(&mut Writer) + Send + 'static) -> Result<()> {
         self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| self.store.health.gone())
@@ -190,7 +186,6 @@ impl Embedded {
         let store = &self.store;
         let backlog = store.edges.rows.backlog();
         let (trimmed, newest) = (store.log.trimmed(), store.position());
-        let workers = store.workers.stats();
         let now = self.clock.now();
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
@@ -215,14 +210,10 @@ impl Embedded {
             merge_failures: store.compactions.failures(),
             clock_ahead: self.clock.ahead(),
             clock_behind: store.clock_behind(now),
-            walks_running: workers.running,
-            walks_waiting: workers.waiting,
-            walks: workers.done,
-            walks_given_up: workers.given_up,
             suggest_users_done: store.suggestions.done.load(Ordering::Relaxed),
             suggest_users_total: store.suggestions.total.load(Ordering::Relaxed),
             purged_waiting: store.comments.unerased_count(),
-            ..store.feeds.stats(now, store.counters.stats())
+            ..store.feeds.stats(now, store.workers.stats(store.counters.stats()))
         }
     }
 

@@ -90,7 +90,7 @@ impl Stored {
         let feeds =
             Feeds::new(Arc::clone(&edges), Arc::clone(&posts), folder.clone(), identity, settings.clone());
         let feeds = Arc::new(feeds);
-        let all = Projections::new(vec![
+        let all = Projections(vec![
             // Rows first, so that a check never knows more than a list.
             Box::new(Arc::clone(&edges)),
             Box::new(Arc::clone(&posts)),

@@ -328,7 +328,7 @@ mod tests {
         let author = Id::Integer(1);
         let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         block_on(store.register(post)).unwrap();
-        let shared = Arc::clone(store.shared());
+        let shared = Arc::clone(&store.store);
         let flushed = || shared.flushed.load(Ordering::Acquire);
         let before = flushed();
         shared.half_applied.store(true, Ordering::Release);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::feeds::PostState;
 use kinfolk_core::graph::{Edge, EdgeList, ListKey, Side};
 use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
@@ -31,7 +30,7 @@ pub(crate) fn run(feeds: &Feeds, clock: &Arc<dyn Clock>) {
             tidied = Instant::now();
             let idle = feeds.settings.inbox_idle.as_millis() as u64;
             let bytes_max = usize::try_from(feeds.settings.inbox_bytes).unwrap_or(usize::MAX);
-            feeds.inboxes.tidy(super::now(clock).saturating_sub(idle), bytes_max);
+            feeds.inboxes.tidy(clock.now().millis().saturating_sub(idle), bytes_max);
         }
         let delivered = feeds.deliveries.delivered();
         if saved.elapsed() >= SAVE_EVERY && delivered > delivered_then {
@@ -114,11 +113,7 @@ fn take_out(feeds: &Feeds, follower: Id, followee: Id) -> Result<()> {
     let mut theirs = Vec::new();
     for key in inbox.keys().chunks(feeds.inboxes.capacity().key_len) {
         let Some(post) = unpack(feeds.identity.ids, key) else { continue };
-        let author = feeds.posts.state(post.id)?.map(|state| match state {
-            PostState::Present(post, _) => post.author,
-            PostState::Deleted { author } => author,
-        });
-        if author == Some(followee) {
+        if feeds.posts.author_of(post.id)? == Some(followee) {
             theirs.push(key.to_vec());
         }
     }

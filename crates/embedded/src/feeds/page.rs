@@ -28,7 +28,7 @@ pub(crate) fn page(
     wanted: Wanted,
     is_given_up: &dyn Fn() -> bool,
 ) -> Result<Vec<Post>> {
-    Reader { feeds, wanted, is_given_up }.page(super::now(clock))
+    Reader { feeds, wanted, is_given_up }.page(clock.now().millis())
 }
 
 struct Reader<'a> {

@@ -73,12 +73,6 @@ fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
     record.extend_from_slice(inbox.keys());
 }
 
-/// Drops all inboxes, also the stored ones.
-pub(crate) fn forget_all(feeds: &Feeds) -> Result<()> {
-    feeds.inboxes.clear();
-    forget_stored(feeds)
-}
-
 /// Drops the stored inboxes, also those that are being stored at the moment.
 pub(crate) fn forget_stored(feeds: &Feeds) -> Result<()> {
     feeds.folder.require()?;

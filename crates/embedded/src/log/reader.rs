@@ -102,11 +102,6 @@ pub(crate) struct LogReader {
 }
 
 impl LogReader {
-    /// A reader of an open log.
-    pub(crate) fn new(ids: IdKind, segments: Arc<Segments>) -> Self {
-        Self { ids, segments }
-    }
-
     /// Changes up to and including this position are gone.
     pub(crate) fn trimmed(&self) -> Sequence {
         let segments = self.segments.0.read();
@@ -288,7 +283,7 @@ mod tests {
             };
             let segments = Arc::new(Segments::default());
             segments.0.write().extend([segment(1, index), segment(11, Some(Vec::new()))]);
-            let reader = LogReader::new(IdKind::Integer, Arc::clone(&segments));
+            let reader = LogReader { ids: IdKind::Integer, segments: Arc::clone(&segments) };
             let reading = std::thread::spawn(move || reader.read(Sequence::START, Sequence(10), 100));
             // It can be opened for writing once the reader has begun to open it.
             let mut open = File::options();

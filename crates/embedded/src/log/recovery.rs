@@ -57,7 +57,7 @@ pub(crate) fn recover(
     let instead = "the disk is full: the end of the change log is not marked until something is written";
     files::unless_full(mark.record(end).and_then(|()| mark.sync()), instead)?;
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
-    let reader = LogReader::new(identity.ids, Arc::clone(&segments));
+    let reader = LogReader { ids: identity.ids, segments: Arc::clone(&segments) };
     let Scan { offset, next, started_at, .. } = scan;
     let end = LogEnd { offset, next, started_at, mark };
     let writer = LogWriter::open(folder, identity, sizes, segments, end)?;

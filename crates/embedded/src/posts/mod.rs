@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState, Registration};
-use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
@@ -113,11 +113,6 @@ impl Posts {
     /// Authors who have ever had a post pulled, by id.
     pub(crate) fn pulled_authors(&self) -> Arc<[Id]> {
         Arc::clone(&self.pulled.read())
-    }
-
-    /// The post that an author's key stands for, unless the key has expired.
-    fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
-        self.keys.find(&self.tree, author, hash, now)
     }
 
     /// The newest id that the store made, if it ever made one.

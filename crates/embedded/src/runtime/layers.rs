@@ -163,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
         let edge = |followee| Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
-        let counts = |store: &Embedded| Layer::ALL.map(|layer| store.shared().layers.snapshot(layer).count());
+        let counts = |store: &Embedded| Layer::ALL.map(|layer| store.store.layers.snapshot(layer).count());
         assert_eq!(counts(&store), [0; 4]);
         for followee in 2..5 {
             let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: edge(followee) }];

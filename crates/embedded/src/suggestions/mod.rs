@@ -55,7 +55,7 @@ impl ComputedSuggestions {
             edges: Arc::clone(edges),
             store_folder: store_folder.clone(),
             newest: Mutex::new(Run::read(&folder)),
-            ids: edges.rows.ids(),
+            ids: edges.rows.ids,
             sequence: SequenceNumberCounter::default(),
             tree: RwLock::default(),
             running: Mutex::new(()),

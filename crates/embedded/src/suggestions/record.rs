@@ -16,6 +16,7 @@ use kinfolk_core::suggestions::{Score, StoredSuggestions, Suggestion};
 use kinfolk_core::{Id, IdKind, Timestamp, varint};
 
 use crate::disk::byte_reader::ByteReader;
+use crate::lsm::{decode_since, since_value};
 
 const VERSION: u8 = 1;
 
@@ -32,7 +33,7 @@ pub(crate) fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
     }
     let mut bytes = Vec::with_capacity(64 + items.len() * 32);
     bytes.push(VERSION);
-    bytes.extend_from_slice(&computed_at.millis().to_be_bytes()[2..]);
+    bytes.extend_from_slice(&since_value(computed_at));
     varint::push(&mut bytes, between.len() as u64);
     between.iter().for_each(|&id| id.push_to(&mut bytes));
     for item in items {
@@ -50,8 +51,7 @@ pub(crate) fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
 pub(crate) fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
     let mut input = ByteReader { ids, bytes };
     (input.take()? == [VERSION]).then_some(())?;
-    let time = input.take::<6>()?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
-    let computed_at = Timestamp::from_millis(time);
+    let computed_at = decode_since(&input.take::<6>()?)?;
     let between = (0..varint::read(&mut input.bytes)?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
     let mut items = Vec::new();
     while !input.bytes.is_empty() {
