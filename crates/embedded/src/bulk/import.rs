@@ -57,7 +57,7 @@ impl<K: IdEncoding> Collector<K> {
 
     fn spill(&mut self) -> Result<()> {
         self.sorter.spill()?;
-        self.manifest.runs = self.sorter.runs().len();
+        self.manifest.runs = self.sorter.runs.len();
         // The spill before is durable now, so it may be written down.
         let durable = self.pending.replace(self.manifest.clone());
         durable.map_or(Ok(()), |durable| durable.write(&self.folder))

@@ -115,7 +115,6 @@ pub(crate) fn read_identity(folder: &Path) -> Result<Identity> {
     let text = files::read_text(&path)?.ok_or_else(missing)?;
     // The version is read before the checksum: a later format may seal its file in another way.
     if let Some(version) = text.strip_prefix("kinfolk store\nformat ").and_then(|rest| rest.lines().next())
-        && version != FORMAT.to_string()
         && version.parse::<u32>().is_ok_and(|version| version > FORMAT)
         && files::open_text(&text).is_some()
     {

@@ -10,9 +10,9 @@
 use std::collections::BinaryHeap;
 
 use kinfolk_core::graph::{Counts, Edge, EdgeList, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Error, Id, Result};
+use kinfolk_core::{EdgeKind, Id, Result};
 
-use super::Edges;
+use super::{Edges, require_wanted};
 
 /// How many rows of a list are read in the time of one point read.
 const ROWS_PER_ASK: u64 = 8;
@@ -168,10 +168,6 @@ impl Search {
     }
 }
 
-fn require_wanted(is_given_up: &dyn Fn() -> bool) -> Result<()> {
-    if is_given_up() { Err(Error::Closed) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
@@ -319,6 +315,6 @@ mod tests {
         let crowd = Crowd { followers: (1..=30_000).collect(), followees: (1..=1_500).collect() };
         let (_folder, store) = crowd.store();
         let mut search = Search::new(&store.store.edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
-        assert!(matches!(search.run(&store.store.edges, &|| true), Err(Error::Closed)));
+        assert!(matches!(search.run(&store.store.edges, &|| true), Err(kinfolk_core::Error::Closed)));
     }
 }

@@ -25,8 +25,8 @@ use super::row_keys::{decode_row, key_len, row_key};
 use crate::disk::files;
 use crate::log::{Event, EventBody};
 use crate::lsm::{
-    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since,
-    increment, open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
+    Backlog, POSITION_KEY, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since, increment,
+    open_tree, push_list_key, read_list_key, since_value, tree_error,
 };
 use crate::settings::Settings;
 
@@ -170,16 +170,6 @@ impl Rows {
         value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs.name()))).transpose()
     }
 
-    /// A page of a user's list.
-    pub(crate) fn list(
-        &self,
-        list: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.list_rows(list, after).take(limit).collect()
-    }
-
     /// A user's list after a key, row by row.
     pub(crate) fn list_rows(
         &self,
@@ -259,11 +249,6 @@ impl Rows {
             let (key, value) = row?;
             decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree.name()))
         })
-    }
-
-    /// Up to `limit` rows of a tree from a key on, without recent ones, past what can't be read.
-    pub(crate) fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
-        read_part(self.tree(tree), from, limit)
     }
 
     /// What a row of a tree says.

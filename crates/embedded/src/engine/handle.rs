@@ -37,23 +37,13 @@ pub struct Embedded {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) store: Arc<Store>,
     /// The same as the store's: a check follows one pointer fewer.
-    edges: Arc<Edges>,
+    pub(super) edges: Arc<Edges>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(super) threads: Arc<StoreThreads>,
 }
 
 impl Embedded {
     /// The handle of a store whose threads run.
-    pub(super) fn new(
-        commands: mpsc::Sender<Command>,
-        store: Arc<Store>,
-        clock: Arc<dyn Clock>,
-        threads: Arc<StoreThreads>,
-    ) -> Self {
-        let edges = Arc::clone(&store.edges);
-        Self { commands, store, edges, clock, threads }
-    }
-
     /// Runs something on the writer's thread, between two batches.
     pub(crate) fn run_on_writer(&self, work: impl FnOnce(&mut Writer) + Send + 'static) -> Result<()> {
         self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| self.store.health.gone())
@@ -77,7 +67,7 @@ impl Embedded {
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
     pub fn list_page(&self, list: EdgeList, after: Option<ListKey>, limit: usize) -> Result<Vec<ListEntry>> {
-        self.store.layers.rows(|| self.store.edges.rows.list(list, after, limit))
+        self.store.layers.rows(|| self.store.edges.rows.list_rows(list, after).take(limit).collect())
     }
 
     /// Waits until everything is visible that a frontier names, up to a second.
@@ -143,7 +133,7 @@ impl Embedded {
     ) -> Result<R> {
         let (reply, result) = oneshot::channel();
         let gone = || self.store.health.gone();
-        let request = Box::new(PlannedBy::new(plan, reply));
+        let request = Box::new(PlannedBy { plan: Some(plan), planned: None, reply });
         let (at, times) = (Instant::now(), WriteTimes::if_traced());
         let queued = Queued { request, weight, at, times: times.clone() };
         self.commands.send(Command::Request(queued)).await.map_err(|_| gone())?;

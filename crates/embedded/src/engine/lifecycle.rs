@@ -134,7 +134,7 @@ impl Embedded {
         ]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = StoreThreads { store: Arc::clone(&store), running };
-        Ok(Self::new(commands, store, clock, Arc::new(threads)))
+        Ok(Self { edges: Arc::clone(&store.edges), commands, store, clock, threads: Arc::new(threads) })
     }
 
     /// Waits for the writes in flight, leaves little to replay, and releases the folder. Other clones must be gone.

@@ -158,7 +158,7 @@ impl Store {
         snapshot: IndexSnapshot,
     ) -> Result<Option<Opened>> {
         let health = Arc::new(Health::default());
-        let folder = StoreFolder::new(lock, &health);
+        let folder = StoreFolder { lock: Arc::clone(lock), health: Arc::clone(&health) };
         let identity = format::read_identity(folder.path())?;
         // The file that an interrupted erase leaves behind still contains other comments' bodies.
         files::remove_file(&folder.path().join(log::ERASING_FILE))?;

@@ -98,7 +98,7 @@ fn for_followers(
     }
     let list = EdgeList { kind: EdgeKind::Follow, side: Side::Followers, of: author };
     let most = feeds.settings.fan_out_turn.max(1);
-    let followers = feeds.edges.rows.list(list, after, most)?;
+    let followers = feeds.edges.rows.list_rows(list, after).take(most).collect::<Result<Vec<_>>>()?;
     followers.iter().for_each(|entry| visit(entry.id));
     Ok(followers.last().copied().filter(|_| followers.len() == most))
 }
@@ -111,7 +111,7 @@ fn take_out(feeds: &Feeds, follower: Id, followee: Id) -> Result<()> {
     }
     let Some(inbox) = feeds.inboxes.look(follower) else { return Ok(()) };
     let mut theirs = Vec::new();
-    for key in inbox.keys().chunks(feeds.inboxes.capacity().key_len) {
+    for key in inbox.keys().chunks(feeds.inboxes.capacity.key_len) {
         let Some(post) = unpack(feeds.identity.ids, key) else { continue };
         if feeds.posts.author_of(post.id)? == Some(followee) {
             theirs.push(key.to_vec());

@@ -119,14 +119,10 @@ impl Feeds {
     pub(crate) fn stats(&self, now: Timestamp, stats: Stats) -> Stats {
         let (fan_out_lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
-        let (inboxes, inbox_bytes, fan_out_entries) = self.inboxes.stats();
         Stats {
             fan_out_lag_events,
             fan_out_lag: Duration::from_millis(lag_millis),
-            fan_out_entries,
-            inboxes: inboxes as u64,
-            inbox_bytes: inbox_bytes as u64,
-            ..stats
+            ..self.inboxes.stats(stats)
         }
     }
 }

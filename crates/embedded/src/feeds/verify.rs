@@ -87,7 +87,7 @@ pub(crate) fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result
 /// What seems to be wrong with a user's inbox.
 fn faults(feeds: &Feeds, of: Id) -> Result<Vec<InboxFault>> {
     let Some(inbox) = feeds.inboxes.look(of) else { return Ok(Vec::new()) };
-    let capacity = feeds.inboxes.capacity();
+    let capacity = feeds.inboxes.capacity;
     if !inbox.is_in_order(capacity) {
         return Ok(vec![InboxFault::Disorder]);
     }
@@ -128,7 +128,7 @@ fn is_stray(feeds: &Feeds, key: PostKey) -> Result<bool> {
 
 /// Whether something is still wrong with an inbox. Between two batches of the writer that is certain.
 fn differs(feeds: &Feeds, WrongInbox { of, fault }: WrongInbox) -> Result<bool> {
-    let capacity = feeds.inboxes.capacity();
+    let capacity = feeds.inboxes.capacity;
     // Before the inbox: what is delivered in between is then in both, and not in neither.
     let due = match fault {
         InboxFault::Lacks(key) => is_due(feeds, of, key)?,

@@ -38,7 +38,7 @@ pub(crate) fn blank(
         Error::corrupt(format!("damage in {}; bodies were not erased: restore from a backup", from.display()))
     };
     loop {
-        let start = reader.offset();
+        let start = reader.offset;
         match reader.next()? {
             Next::Frame(frame, end) => {
                 let bytes = encode(frame, positions).filter(|bytes| start + bytes.len() as u64 == end);

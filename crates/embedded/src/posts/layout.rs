@@ -78,7 +78,7 @@ pub(crate) fn read_presence(value: &[u8]) -> Option<bool> {
     value.first().map(|flags| flags & DELETED == 0)
 }
 
-fn delivery_flag(delivery: Delivery) -> u8 {
+pub(crate) fn delivery_flag(delivery: Delivery) -> u8 {
     match delivery {
         Delivery::Push => 0,
         Delivery::Pull => PULLED,
@@ -91,11 +91,6 @@ fn read_delivery(flags: u8) -> Option<Delivery> {
         PULLED => Some(Delivery::Pull),
         _ => None,
     }
-}
-
-/// The value of a row by author.
-pub(crate) fn author_value(delivery: Delivery) -> [u8; 1] {
-    [delivery_flag(delivery)]
 }
 
 fn tagged(tag: u8, id: Id) -> Vec<u8> {
@@ -170,7 +165,7 @@ mod tests {
             }
             let at = PostKey { since: Timestamp::from_millis(5), id: of(7) };
             let key = author_key(of(9), at);
-            let row = read_author_row(ids, &key, &author_value(Delivery::Pull));
+            let row = read_author_row(ids, &key, &[delivery_flag(Delivery::Pull)]);
             assert_eq!(row, Some((of(9), at, Delivery::Pull)));
             assert_eq!(read_tagged(ids, &pulled_key(of(9))), Some(of(9)));
         }

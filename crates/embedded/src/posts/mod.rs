@@ -146,7 +146,7 @@ impl Posts {
         if delivery == Delivery::Pull {
             self.note_pulled(author);
         }
-        self.tree.insert(layout::author_key(author, at), layout::author_value(delivery));
+        self.tree.insert(layout::author_key(author, at), [layout::delivery_flag(delivery)]);
     }
 
     /// Remembers the newest id that the store made.

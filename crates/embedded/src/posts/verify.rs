@@ -128,8 +128,10 @@ mod tests {
 
         let posts = &store.store.posts;
         let stray = PostKey { since: Timestamp::MIN, id: truth[3].id };
-        posts.tree.insert(layout::author_key(author, stray), layout::author_value(Delivery::Pull));
-        posts.tree.insert(layout::author_key(author, truth[4].key()), layout::author_value(Delivery::Push));
+        posts.tree.insert(layout::author_key(author, stray), [layout::delivery_flag(Delivery::Pull)]);
+        posts
+            .tree
+            .insert(layout::author_key(author, truth[4].key()), [layout::delivery_flag(Delivery::Push)]);
         posts.tree.remove(layout::author_key(author, truth[5].key()));
         *posts.pulled.write() = [].into();
         let found = store.verify(false, &|_| {}).unwrap();

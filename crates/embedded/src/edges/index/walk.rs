@@ -8,10 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kinfolk_core::suggestions::{RankKey, Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
-use kinfolk_core::{Error, Id, Result};
+use kinfolk_core::{Id, Result};
 
 use super::graph::KindGraph;
 use crate::disk::id_encoding::IdEncoding;
+use crate::edges::require_wanted;
 
 /// How many numbers are counted at a time.
 const BLOCK: usize = 1 << 14;
@@ -171,7 +172,7 @@ impl<K: IdEncoding> KindGraph<K> {
         numbers.clear();
         let mut are_copied = true;
         for one in &mut between {
-            walk.require_wanted()?;
+            require_wanted(walk.is_given_up)?;
             self.with_list(one.id, walk, |edges, list| {
                 one.weight = weight(edges);
                 one.leads_to = list.len();
@@ -219,7 +220,7 @@ impl<K: IdEncoding> KindGraph<K> {
     ) -> Result<()> {
         numbers.clear();
         for one in between {
-            walk.require_wanted()?;
+            require_wanted(walk.is_given_up)?;
             one.list = 0..0;
             self.with_list(one.id, walk, |_, list| {
                 let start = list.partition_point(|&number| number < part.start);
@@ -264,10 +265,6 @@ impl<K: IdEncoding> KindGraph<K> {
 impl Walk<'_> {
     fn most(&self) -> usize {
         self.bounds.per_node.unwrap_or(usize::MAX)
-    }
-
-    fn require_wanted(&self) -> Result<()> {
-        if (self.is_given_up)() { Err(Error::Closed) } else { Ok(()) }
     }
 }
 
