@@ -57,19 +57,17 @@ pub(crate) fn create_folder(folder: &Path) -> Result<()> {
 
 /// Replaces a file as a whole: after a crash it has either its old content or the new one.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let file = File::create(&temporary).during("creating", &temporary)?;
-    finish_replacing(path, &temporary, file, content)
+    replace(path, content, |temporary| File::create(temporary))
 }
 
 /// As [`replace_file`], for secrets: at no moment can anybody but the owner read them.
 pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let file = create_private(&temporary).during("creating", &temporary)?;
-    finish_replacing(path, &temporary, file, content)
+    replace(path, content, create_private)
 }
 
-fn finish_replacing(path: &Path, temporary: &Path, mut file: File, content: &[u8]) -> Result<()> {
+fn replace(path: &Path, content: &[u8], create: fn(&Path) -> io::Result<File>) -> Result<()> {
+    let temporary = &path.with_extension("tmp");
+    let mut file = create(temporary).during("creating", temporary)?;
     let written = file.write_all(content).during("writing", temporary);
     // What is left of a failure may take the last space.
     let written = written.and_then(|()| file.sync_all().during("syncing", temporary));
