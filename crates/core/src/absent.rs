@@ -23,8 +23,6 @@ use crate::{Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Result, Timestamp
 pub enum Absent {}
 
 impl Deployment for Absent {
-    const IS_PRESENT: bool = false;
-
     fn id_kind(&self) -> IdKind {
         match *self {}
     }
@@ -59,7 +57,6 @@ impl EdgeStore for Absent {
 impl SuggestionStore for Absent {
     never! {
         candidates(Id, WalkBounds, &Frontier) -> Result<Vec<Suggestion>>;
-        store_suggestions(Vec<(Id, StoredSuggestions)>) -> Result<()>;
         stored_suggestions(Id, Duration, &Frontier) -> Result<Option<StoredSuggestions>>;
     }
 

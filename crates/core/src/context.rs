@@ -78,6 +78,26 @@ impl<S: Deployment> Context<S> {
     }
 }
 
+/// The operations on one capability of a store, within the limits that a deployment sets.
+#[derive(Debug)]
+pub struct Operations<S, T> {
+    /// The store and its keys.
+    pub context: Context<S>,
+    pub(crate) settings: T,
+}
+
+impl<S, T> Operations<S, T> {
+    /// Operations on a store.
+    pub fn new(context: Context<S>, settings: T) -> Self {
+        Self { context, settings }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        self.context.store()
+    }
+}
+
 pub(crate) fn require_at_most(what: &'static str, count: usize, max: usize) -> Result<()> {
     if count <= max { Ok(()) } else { Err(Error::TooMany { what, count, max }) }
 }

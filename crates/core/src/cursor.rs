@@ -1,7 +1,7 @@
 //! Cursors: the signed key after which the next page of one list begins (keyset pagination, never an offset).
 
 use crate::graph::{ListKey, Side, UserSet};
-use crate::{EdgeKind, Error, Id, IdKind, Keyring, Result, Timestamp};
+use crate::{EdgeKind, Error, Id, Keyring, Result, Timestamp};
 
 /// The list that a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,14 +41,14 @@ impl ListCursor {
             ListName::Feed => b'h',
         });
         context.push(self.kind.number());
-        push_id(&mut context, self.of);
+        self.of.push_to(&mut context);
         context
     }
 
     /// The text for a client that continues after `last`: since (8 bytes, big-endian) and id (8 or 16), sealed.
     pub fn encode(self, last: ListKey, keys: &Keyring) -> String {
         let mut message = last.since.millis().to_be_bytes().to_vec();
-        push_id(&mut message, last.id);
+        last.id.push_to(&mut message);
         keys.seal(&self.context(), &message)
     }
 
@@ -58,7 +58,7 @@ impl ListCursor {
         let (since, id) = message.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
         Ok(ListKey {
             since: Timestamp::from_millis(u64::from_be_bytes(*since)),
-            id: read_id(self.of.kind(), id).ok_or(Error::InvalidCursor)?,
+            id: self.of.kind().read(id).ok_or(Error::InvalidCursor)?,
         })
     }
 }
@@ -80,7 +80,7 @@ impl OverlapCursor<'_> {
         context.push(self.kind.number());
         for (side, of) in sets {
             context.push(side);
-            push_id(&mut context, of);
+            of.push_to(&mut context);
         }
         context
     }
@@ -88,7 +88,7 @@ impl OverlapCursor<'_> {
     /// The text for a client that continues after `last`: its id (8 or 16 bytes, big-endian), sealed.
     pub fn encode(self, last: Id, keys: &Keyring) -> String {
         let mut message = Vec::new();
-        push_id(&mut message, last);
+        last.push_to(&mut message);
         keys.seal(&self.context(), &message)
     }
 
@@ -96,7 +96,7 @@ impl OverlapCursor<'_> {
     pub fn decode(self, text: &str, keys: &Keyring) -> Result<Id> {
         let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
         let kind = self.sets.first().ok_or(Error::InvalidCursor)?.of.kind();
-        read_id(kind, &message).ok_or(Error::InvalidCursor)
+        kind.read(&message).ok_or(Error::InvalidCursor)
     }
 }
 
@@ -104,20 +104,6 @@ fn side_byte(side: Side) -> u8 {
     match side {
         Side::Following => b'g',
         Side::Followers => b'r',
-    }
-}
-
-pub(crate) fn push_id(bytes: &mut Vec<u8>, id: Id) {
-    match id {
-        Id::Integer(value) => bytes.extend_from_slice(&value.to_be_bytes()),
-        Id::Uuid(value) => bytes.extend_from_slice(&value.to_be_bytes()),
-    }
-}
-
-fn read_id(kind: IdKind, bytes: &[u8]) -> Option<Id> {
-    match kind {
-        IdKind::Integer => bytes.try_into().ok().map(|bytes| Id::Integer(u64::from_be_bytes(bytes))),
-        IdKind::Uuid => bytes.try_into().ok().map(|bytes| Id::Uuid(u128::from_be_bytes(bytes))),
     }
 }
 

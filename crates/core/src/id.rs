@@ -43,11 +43,38 @@ impl Id {
             Self::Uuid(_) => IdKind::Uuid,
         }
     }
+
+    /// Appends the 8 or 16 bytes of the id, big-endian, so that bytes sort as ids do.
+    #[inline]
+    pub fn push_to(self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Integer(value) => bytes.extend_from_slice(&value.to_be_bytes()),
+            Self::Uuid(value) => bytes.extend_from_slice(&value.to_be_bytes()),
+        }
+    }
 }
 
 names! { IdKind { Integer => "integer", Uuid => "uuid" } }
 
 impl IdKind {
+    /// How many bytes [`Id::push_to`] appends.
+    #[inline]
+    pub fn id_len(self) -> usize {
+        match self {
+            Self::Integer => size_of::<u64>(),
+            Self::Uuid => size_of::<u128>(),
+        }
+    }
+
+    /// The id with exactly these bytes, as [`Id::push_to`] wrote them.
+    #[inline]
+    pub fn read(self, bytes: &[u8]) -> Option<Id> {
+        match self {
+            Self::Integer => bytes.try_into().ok().map(|bytes| Id::Integer(u64::from_be_bytes(bytes))),
+            Self::Uuid => bytes.try_into().ok().map(|bytes| Id::Uuid(u128::from_be_bytes(bytes))),
+        }
+    }
+
     /// Reads an id of this kind; text of the other kind is refused.
     pub fn parse(self, text: &str) -> Result<Id> {
         self.parse_bytes(text.as_bytes())

@@ -31,10 +31,11 @@ mod store;
 pub mod suggestions;
 mod timestamp;
 mod token;
+pub mod varint;
 
 pub use absent::Absent;
 pub use clock::{Clock, SystemClock};
-pub use context::Context;
+pub use context::{Context, Operations};
 pub use cursor::{ListCursor, ListName, OverlapCursor};
 pub use deployment::Deployment;
 pub use error::{Error, ErrorCode, Result};

@@ -1,6 +1,6 @@
 //! Consistency tokens: a signed frontier of the change log. A read with a token shows at least that much.
 
-use crate::{Epoch, Error, Frontier, Keyring, Result, Sequence, Shard};
+use crate::{Epoch, Error, Frontier, Keyring, Result, Sequence, Shard, varint};
 
 const CONTEXT: &[u8] = b"kinfolk token 2";
 
@@ -24,8 +24,8 @@ impl Token {
         let mut next = 0;
         for position in self.frontier.iter() {
             let shard = u64::from(position.shard.0);
-            push_number(&mut message, shard - next);
-            push_number(&mut message, position.sequence.0);
+            varint::push(&mut message, shard - next);
+            varint::push(&mut message, position.sequence.0);
             next = shard + 1;
         }
         keys.seal(CONTEXT, &message)
@@ -44,8 +44,8 @@ impl Token {
         let (&epoch, mut rest) = message.split_first_chunk()?;
         let (mut frontier, mut next) = (Frontier::default(), 0_u64);
         while !rest.is_empty() {
-            let shard = next.checked_add(read_number(&mut rest)?)?;
-            let sequence = Sequence(read_number(&mut rest)?);
+            let shard = next.checked_add(varint::read(&mut rest)?)?;
+            let sequence = Sequence(varint::read(&mut rest)?);
             frontier.advance(sequence.on(Shard(shard.try_into().ok()?)));
             next = shard + 1;
         }
@@ -63,31 +63,6 @@ impl Token {
     pub fn frontier_in(self, current: Epoch) -> Result<Frontier> {
         if self.epoch == current { Ok(self.frontier) } else { Err(Error::TokenFromOtherEpoch) }
     }
-}
-
-fn push_number(message: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        message.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    message.push(number as u8);
-}
-
-fn read_number(message: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = message.split_first()?;
-        *message = rest;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            return None;
-        }
-        number |= bits << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl<S: EdgePorts> Client<S> {
         let after = after.map_or_else(|| Ok(Frontier::default()), |token| self.frontier(Some(token)))?;
         let log = Changes { context: self.graph.context.clone() };
         let page = log.read(&after, limit).await?;
-        Ok(ChangesPage { items: page.items, next: self.token(page.next) })
+        Ok(ChangesPage { items: page.changes, next: self.token(page.next) })
     }
 
     crate::forward! { self => self.graph, &self.frontier(fresh)?;

@@ -5,5 +5,5 @@ mod operations;
 mod ports;
 
 pub use model::{Change, ChangeBody};
-pub use operations::{Changes, ChangesPage};
+pub use operations::Changes;
 pub use ports::{ChangeLog, LogPage, LogSpan};

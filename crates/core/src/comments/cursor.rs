@@ -1,7 +1,6 @@
 //! Cursors of comments: the signed key after which the next page begins, bound to one list.
 
 use super::{CommentId, CommentOrder, Parent};
-use crate::cursor::push_id;
 use crate::{Error, Id, Keyring, Result};
 
 /// The list that a cursor belongs to.
@@ -27,15 +26,15 @@ impl CommentList {
                     CommentOrder::Oldest => b"co",
                     CommentOrder::Newest => b"cn",
                 });
-                push_parent(&mut context, parent);
+                parent.push_to(&mut context);
             }
             Self::Branches(parent) => {
                 context.extend_from_slice(b"cb");
-                push_parent(&mut context, parent);
+                parent.push_to(&mut context);
             }
             Self::By(author) => {
                 context.extend_from_slice(b"ca");
-                push_id(&mut context, author);
+                author.push_to(&mut context);
             }
             Self::Versions(id) => {
                 context.extend_from_slice(b"cv");
@@ -61,11 +60,6 @@ impl CommentList {
         }
         numbers.try_into().map_err(|_| Error::InvalidCursor)
     }
-}
-
-fn push_parent(context: &mut Vec<u8>, parent: Parent) {
-    context.push(parent.kind.number());
-    push_id(context, parent.id);
 }
 
 #[cfg(test)]

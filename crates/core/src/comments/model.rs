@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::names::names;
 use crate::{Error, Id, IdKind, Position, Result, Timestamp};
 
-/// The kinds of parents of a comment thread.
+/// The kinds of parents of a comment thread. The numbers are part of keys on disk and never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ParentKind {
     /// A post. It must exist when a comment is written.
-    Post,
+    Post = 1,
     /// An item of the application, whose reviews are comments. Kinfolk does not check that it exists.
-    Item,
+    Item = 2,
     /// A conversation of the application, whose messages are comments. Kinfolk does not check that it exists.
-    Conversation,
+    Conversation = 3,
 }
 
 names! { ParentKind { Post => "post", Item => "item", Conversation => "conversation" } }
@@ -22,11 +22,7 @@ names! { ParentKind { Post => "post", Item => "item", Conversation => "conversat
 impl ParentKind {
     /// The number on disk; it never changes.
     pub fn number(self) -> u8 {
-        match self {
-            Self::Post => 1,
-            Self::Item => 2,
-            Self::Conversation => 3,
-        }
+        self as u8
     }
 
     /// The kind with that number.
@@ -45,6 +41,12 @@ pub struct Parent {
 }
 
 impl Parent {
+    /// Appends the number of the kind, and the id.
+    pub fn push_to(self, bytes: &mut Vec<u8>) {
+        bytes.push(self.kind.number());
+        self.id.push_to(bytes);
+    }
+
     /// A post as a parent.
     pub fn post(id: Id) -> Self {
         Self { kind: ParentKind::Post, id }
@@ -87,13 +89,13 @@ impl fmt::Debug for CommentId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommentStatus {
     /// It is readable, edited or not.
-    Active,
+    Active = 0,
     /// Its author deleted it.
-    Deleted,
+    Deleted = 1,
     /// A moderator removed it.
-    Removed,
+    Removed = 2,
     /// Its bodies were erased permanently.
-    Purged,
+    Purged = 3,
 }
 
 names! {

@@ -10,7 +10,7 @@ use super::{
     CommentVersion, CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
 use crate::feeds::{PostState, PostStore, WriteOutcome, require_key};
-use crate::{Context, Error, Frontier, Id, Page, PageRequest, Result};
+use crate::{Error, Frontier, Id, Operations, Page, PageRequest, Result};
 
 /// Limits of comments that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -62,24 +62,7 @@ pub type CommentPage = Page<Comment>;
 pub type HistoryPage = Page<CommentVersion>;
 
 /// Operations on comments.
-#[derive(Debug)]
-pub struct CommentThreads<S> {
-    /// The store and its keys.
-    pub context: Context<S>,
-    pub(super) settings: CommentSettings,
-}
-
-impl<S> CommentThreads<S> {
-    /// Operations on a store.
-    pub fn new(context: Context<S>, settings: CommentSettings) -> Self {
-        Self { context, settings }
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        self.context.store()
-    }
-}
+pub type CommentThreads<S> = Operations<S, CommentSettings>;
 
 impl<S: CommentStore + PostStore> CommentThreads<S> {
     /// Writes a comment. Replaces the request's `depth_max` with the deployment's, and normalizes line endings of the body to

@@ -1,7 +1,7 @@
 //! The operations on posts and feeds: the rules that hold for every store and every protocol.
 
 use super::{FeedStore, NewPost, Post, PostState, PostStore, PostWritten, WriteOutcome};
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result};
+use crate::{EdgeKind, Error, Frontier, Id, ListCursor, ListName, Operations, Page, PageRequest, Result};
 
 /// Limits of posts that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -22,24 +22,7 @@ impl Default for FeedSettings {
 pub type PostPage = Page<Post>;
 
 /// Operations on posts and home feeds.
-#[derive(Debug)]
-pub struct Feeds<S> {
-    /// The store and its keys.
-    pub context: Context<S>,
-    settings: FeedSettings,
-}
-
-impl<S> Feeds<S> {
-    /// Operations on a store.
-    pub fn new(context: Context<S>, settings: FeedSettings) -> Self {
-        Self { context, settings }
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        self.context.store()
-    }
-}
+pub type Feeds<S> = Operations<S, FeedSettings>;
 
 impl<S: PostStore> Feeds<S> {
     /// The maximum size of a payload, in bytes, for callers that check it early.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::context::require_at_most;
 use crate::{
-    Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result, Timestamp,
+    EdgeKind, Error, Frontier, Id, ListCursor, ListName, Operations, Page, PageRequest, Result, Timestamp,
 };
 
 /// Limits of the graph that a deployment sets.
@@ -49,24 +49,7 @@ pub struct FollowerChanges {
 }
 
 /// Operations on edges.
-#[derive(Debug)]
-pub struct Graph<S> {
-    /// The store and its keys.
-    pub context: Context<S>,
-    pub(super) settings: GraphSettings,
-}
-
-impl<S> Graph<S> {
-    /// Operations on a store.
-    pub fn new(context: Context<S>, settings: GraphSettings) -> Self {
-        Self { context, settings }
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        self.context.store()
-    }
-}
+pub type Graph<S> = Operations<S, GraphSettings>;
 
 impl<S: EdgeStore> Graph<S> {
     /// Makes `actor` follow `target`.
@@ -211,13 +194,7 @@ impl<S: CheckStore> Graph<S> {
         self.store().contains(kind, edges, at_least).await
     }
 
-    /// Whether one edge exists: [`Graph::check`] for the most frequent call.
-    pub async fn check_one(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
-        self.context.require_ids(&[edge.follower, edge.followee])?;
-        self.store().contains_one(kind, edge, at_least).await
-    }
-
-    /// As [`Graph::check_one`], if the store can respond without waiting; otherwise `None`.
+    /// Whether one edge exists, if the store can respond without waiting; otherwise `None`.
     #[inline]
     pub fn check_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<bool>> {
         self.context.require_ids(&[edge.follower, edge.followee])?;

@@ -71,7 +71,7 @@ pub struct Receipt {
 /// - **Exact**: a result is the state of the edge at one moment between the requested frontier and now.
 /// - **Monotonic for the actor**: a follower's own change is reflected as soon as the frontier covers it; it never waits for
 ///   projections such as the follower side.
-/// - **Immediate**: [`CheckStore::contains_now`] returns what [`CheckStore::contains_one`] would, or `None`.
+/// - **Immediate**: [`CheckStore::contains_now`] returns what [`CheckStore::contains`] would, or `None`.
 pub trait CheckStore: Deployment {
     /// For each edge, whether it exists.
     fn contains(
@@ -80,19 +80,6 @@ pub trait CheckStore: Deployment {
         edges: &[Edge],
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<bool>>> + Send;
-
-    /// Whether one edge exists: the same result as [`CheckStore::contains`], for which a store may have a faster path.
-    fn contains_one(
-        &self,
-        kind: EdgeKind,
-        edge: Edge,
-        at_least: &Frontier,
-    ) -> impl Future<Output = Result<bool>> + Send {
-        async move {
-            let found = self.contains(kind, &[edge], at_least).await?;
-            Ok(found.first().is_some_and(|&exists| exists))
-        }
-    }
 
     /// Whether one edge exists, if that is known without waiting and without network access.
     fn contains_now(&self, _kind: EdgeKind, _edge: Edge, _at_least: &Frontier) -> Option<bool> {

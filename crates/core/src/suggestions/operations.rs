@@ -3,27 +3,10 @@
 use super::SuggestionSettings;
 use super::{Ranking, Suggestion, SuggestionPage, SuggestionStore, WalkBounds};
 use crate::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, Receipt, WriteRequest};
-use crate::{Context, EdgeKind, Error, Frontier, Id, Result};
+use crate::{EdgeKind, Error, Frontier, Id, Operations, Result};
 
 /// Operations on suggestions: people you may know.
-#[derive(Debug)]
-pub struct Suggestions<S> {
-    /// The store and its keys.
-    pub context: Context<S>,
-    settings: SuggestionSettings,
-}
-
-impl<S> Suggestions<S> {
-    /// Operations on a store.
-    pub fn new(context: Context<S>, settings: SuggestionSettings) -> Self {
-        Self { context, settings }
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        self.context.store()
-    }
-}
+pub type Suggestions<S> = Operations<S, SuggestionSettings>;
 
 impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
     /// Suggestions for `of`, best first: stored ones while they are fresh, without candidates that `of` has followed or

@@ -220,7 +220,7 @@ mod tests {
             let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
             write_commands(&store, EdgeKind::Follow, &commands, 1_000).unwrap();
         }
-        let shared = store.shared();
+        let shared = &store.store;
         assert!(!folder.path().join("index.snapshot").exists(), "it was tried, and did not fit");
         let deadline = Instant::now() + Duration::from_secs(60);
         while shared.is_flush_waiting() {

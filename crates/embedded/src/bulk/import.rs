@@ -57,7 +57,7 @@ impl<K: IdEncoding> Collector<K> {
 
     fn spill(&mut self) -> Result<()> {
         self.sorter.spill()?;
-        self.manifest.runs = self.sorter.runs().len();
+        self.manifest.runs = self.sorter.runs.len();
         // The spill before is durable now, so it may be written down.
         let durable = self.pending.replace(self.manifest.clone());
         durable.map_or(Ok(()), |durable| durable.write(&self.folder))
@@ -98,12 +98,10 @@ impl<K: IdEncoding> Spool for Collector<K> {
 impl Import {
     /// Starts an import, or continues one with the same options that was stopped.
     pub(crate) fn start(store: Embedded, options: &ImportOptions) -> Result<Self> {
-        let shared = store.shared();
+        let shared = &store.store;
         // An import that is logged but could not be applied waits for the next start, which needs its folder.
         shared.folder.require()?;
-        if let Some(reason) = shared.health.refusal() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        shared.health.require_writable()?;
         let imports = imports_folder(shared.folder.path());
         files::create_folder(&imports)?;
         // The prefix: runs of older versions have another time in edges without one, and are not continued.
@@ -155,8 +153,8 @@ impl Import {
     /// skipped.
     #[inline]
     pub fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
-        self.store.shared().identity.ids.require(edge.follower)?;
-        self.store.shared().identity.ids.require(edge.followee)?;
+        self.store.store.identity.ids.require(edge.follower)?;
+        self.store.store.identity.ids.require(edge.followee)?;
         self.spool.push(edge, since)
     }
 

@@ -81,12 +81,7 @@ fn claim(folder: &Path) -> Result<FolderLock> {
 /// Removes what a restore makes, and nothing else.
 fn remove_parts(folder: &Path) -> Result<()> {
     for part in FOLDERS.map(|name| folder.join(name)) {
-        match std::fs::remove_dir_all(&part) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(files::io_error("removing", &part, &error));
-            }
-            _ => {}
-        }
+        std::fs::remove_dir_all(&part).if_found("removing", &part)?;
     }
     FILES.iter().try_for_each(|name| files::remove_file(&folder.join(name)))?;
     files::sync_folder(folder)

@@ -15,7 +15,7 @@ use kinfolk_core::bulk::Progress;
 
 use super::{Comments, Record, StoredVersion, version_key};
 use crate::disk::backup_file::{BackupPart, Reader, Totals};
-use crate::log::push_parent;
+use crate::disk::byte_reader::push_bytes;
 use crate::lsm::{RestoreOptions, TreeRestore};
 
 const COMMENTS: u32 = 259;
@@ -34,7 +34,7 @@ pub(crate) fn back_up(comments: &Comments) -> BackupPart {
             COMMENTS,
             records,
             |block, record: Record| {
-                push_parent(block, record.comment.parent);
+                record.comment.parent.push_to(block);
                 block.extend_from_slice(&record.comment.id.0.to_be_bytes());
                 push_bytes(block, &record.encode());
             },
@@ -51,14 +51,9 @@ pub(crate) fn back_up(comments: &Comments) -> BackupPart {
             |_| {},
         )?;
         totals.comment_keys = out.write_rows(KEYS, keys, |block, key| key.push_to(block), |_| {})?;
-        out.write_rows(LOCKED, locked, push_parent, |_| {})?;
+        out.write_rows(LOCKED, locked, |block, parent| parent.push_to(block), |_| {})?;
         Ok(())
     })
-}
-
-fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
-    block.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    block.extend_from_slice(bytes);
 }
 
 /// Reads comments from a backup and makes them durable.

@@ -4,8 +4,7 @@ use kinfolk_core::comments::{Comment, CommentId, CommentStatus, CommentThreadSta
 use kinfolk_core::{Id, IdKind, Sequence, Timestamp};
 
 use crate::disk::byte_reader::ByteReader;
-use crate::disk::id_encoding;
-use crate::log::{push_moderator, push_parent, status_from, status_number};
+use crate::log::{push_moderator, status_from};
 use crate::lsm::{decode_since, since_value};
 
 pub(crate) const RECORD: u8 = 1;
@@ -46,14 +45,14 @@ impl Record {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { comment, position } = self;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let flags = status_number(comment.status)
+        let flags = comment.status as u8
             | flag(comment.reply_to.is_some(), WITH_REPLY_TO)
             | flag(comment.edited_at.is_some(), WITH_EDITED_AT)
             | flag(comment.reason.is_some(), WITH_REASON)
             | flag(comment.removed_by.is_some(), WITH_MODERATOR)
             | flag(comment.body.is_some(), WITH_BODY);
         let mut value = vec![flags, comment.depth];
-        id_encoding::push_id(&mut value, comment.author);
+        comment.author.push_to(&mut value);
         value.extend_from_slice(&since_value(comment.created_at));
         value.extend_from_slice(&comment.version.to_be_bytes());
         value.extend_from_slice(&position.0.to_be_bytes());
@@ -80,9 +79,7 @@ impl Record {
             if flags & WITH_EDITED_AT != 0 { Some(decode_since(&reader.take::<6>()?)?) } else { None };
         let reason = if flags & WITH_REASON != 0 {
             let length = u32::from_be_bytes(reader.take()?);
-            let (reason, rest) = reader.bytes.split_at_checked(length as usize)?;
-            reader.bytes = rest;
-            Some(std::str::from_utf8(reason).ok()?.into())
+            Some(std::str::from_utf8(reader.slice(length as usize)?).ok()?.into())
         } else {
             None
         };
@@ -159,7 +156,7 @@ fn push_comment(key: &mut Vec<u8>, id: CommentId) {
 
 /// All comments of a thread begin with this.
 pub(crate) fn thread_prefix(parent: Parent) -> Vec<u8> {
-    key(RECORD, |key| push_parent(key, parent))
+    key(RECORD, |key| parent.push_to(key))
 }
 
 pub(crate) fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
@@ -180,7 +177,7 @@ pub(crate) fn parent_key(id: CommentId) -> Vec<u8> {
 
 pub(crate) fn parent_value(parent: Parent) -> Vec<u8> {
     let mut value = Vec::new();
-    push_parent(&mut value, parent);
+    parent.push_to(&mut value);
     value
 }
 
@@ -191,7 +188,7 @@ pub(crate) fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
 /// All direct replies to a comment, or all comments at the top, begin with this.
 pub(crate) fn branch_prefix(parent: Parent, reply_to: Option<CommentId>) -> Vec<u8> {
     key(REPLY, |key| {
-        push_parent(key, parent);
+        parent.push_to(key);
         push_comment(key, reply_to.unwrap_or(CommentId(0)));
     })
 }
@@ -209,7 +206,7 @@ pub(crate) fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<
 }
 
 pub(crate) fn author_prefix(author: Id) -> Vec<u8> {
-    key(BY_AUTHOR, |key| id_encoding::push_id(key, author))
+    key(BY_AUTHOR, |key| author.push_to(key))
 }
 
 pub(crate) fn author_key(author: Id, id: CommentId) -> Vec<u8> {
@@ -235,7 +232,7 @@ pub(crate) fn version_key(id: CommentId, version: u32) -> Vec<u8> {
 }
 
 pub(crate) fn state_key(parent: Parent) -> Vec<u8> {
-    key(STATE, |key| push_parent(key, parent))
+    key(STATE, |key| parent.push_to(key))
 }
 
 pub(crate) fn state_value(state: CommentThreadState) -> Vec<u8> {

@@ -34,7 +34,7 @@ use std::time::Duration;
 use kinfolk_core::comments::{
     Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentVersion, Parent,
 };
-use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::Mutex;
 
@@ -191,11 +191,6 @@ impl Comments {
         let value = self.tree.get(layout::state_key(parent))?;
         value
             .map_or(Ok(CommentThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
-    }
-
-    /// The comment that an author's key stands for, unless the key has expired.
-    fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
-        Ok(self.keys.find(&self.tree, author, hash, now)?.map(comment_id))
     }
 
     /// The newest id that the store made, if it ever made one.

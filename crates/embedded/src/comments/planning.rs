@@ -46,7 +46,8 @@ impl CommentView for VisibleThreads<'_> {
     }
 
     fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
-        self.comments().keyed(author, key, now)
+        let found = self.comments().keys.find(&self.comments().tree, author, key, now)?;
+        Ok(found.map(super::comment_id))
     }
 }
 

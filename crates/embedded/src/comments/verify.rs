@@ -82,21 +82,6 @@ impl fmt::Display for Tally {
     }
 }
 
-impl Fault for FaultOf<Comments, Tally> {
-    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
-        Ok(None)
-    }
-
-    /// A recount does it.
-    fn repair(&self, _: Timestamp) -> Result<()> {
-        Ok(())
-    }
-
-    fn count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-}
-
 impl Count for FaultOf<Comments, Tally> {
     fn stored(&self) -> Result<u64> {
         self.of.stored_count(self.fault)
@@ -377,7 +362,7 @@ mod tests {
         let before = read(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 
-        let tree = &store.shared().comments.tree;
+        let tree = &store.store.comments.tree;
         let other = Parent { id: Id::Integer(2), ..parent };
         tree.remove(layout::parent_key(ids[0]));
         tree.insert(layout::parent_key(CommentId(3)), layout::parent_value(parent));

@@ -4,8 +4,6 @@
 use kinfolk_core::comments::{CommentId, Moderator, Parent, ParentKind};
 use kinfolk_core::{Id, IdKind};
 
-use super::id_encoding;
-
 /// Bytes that are read from the front.
 pub(crate) struct ByteReader<'a> {
     /// The kind of ids.
@@ -31,8 +29,8 @@ impl<'a> ByteReader<'a> {
 
     /// An id.
     pub(crate) fn id(&mut self) -> Option<Id> {
-        let length = id_encoding::id_len(self.ids);
-        id_encoding::read_id(self.ids, self.slice(length)?)
+        let length = self.ids.id_len();
+        self.ids.read(self.slice(length)?)
     }
 
     /// The id of a comment.
@@ -65,4 +63,10 @@ impl<'a> ByteReader<'a> {
             _ => None,
         }
     }
+}
+
+/// Appends a length (4 bytes, little-endian) and the bytes, which [`ByteReader::length_and_bytes`] reads.
+pub(crate) fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
 }

@@ -24,11 +24,21 @@ pub(crate) fn storage_error(detail: String, error: &io::Error) -> Error {
 pub(crate) trait IoContext<T> {
     /// Turns the error into ours.
     fn during(self, doing: &str, path: &Path) -> Result<T>;
+
+    /// As [`IoContext::during`], where the path may be missing.
+    fn if_found(self, doing: &str, path: &Path) -> Result<Option<T>>;
 }
 
 impl<T> IoContext<T> for io::Result<T> {
     fn during(self, doing: &str, path: &Path) -> Result<T> {
         self.map_err(|error| io_error(doing, path, &error))
+    }
+
+    fn if_found(self, doing: &str, path: &Path) -> Result<Option<T>> {
+        match self {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other.during(doing, path).map(Some),
+        }
     }
 }
 
@@ -47,19 +57,17 @@ pub(crate) fn create_folder(folder: &Path) -> Result<()> {
 
 /// Replaces a file as a whole: after a crash it has either its old content or the new one.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let file = File::create(&temporary).during("creating", &temporary)?;
-    finish_replacing(path, &temporary, file, content)
+    replace(path, content, |temporary| File::create(temporary))
 }
 
 /// As [`replace_file`], for secrets: at no moment can anybody but the owner read them.
 pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let file = create_private(&temporary).during("creating", &temporary)?;
-    finish_replacing(path, &temporary, file, content)
+    replace(path, content, create_private)
 }
 
-fn finish_replacing(path: &Path, temporary: &Path, mut file: File, content: &[u8]) -> Result<()> {
+fn replace(path: &Path, content: &[u8], create: fn(&Path) -> io::Result<File>) -> Result<()> {
+    let temporary = &path.with_extension("tmp");
+    let mut file = create(temporary).during("creating", temporary)?;
     let written = file.write_all(content).during("writing", temporary);
     // What is left of a failure may take the last space.
     let written = written.and_then(|()| file.sync_all().during("syncing", temporary));
@@ -89,25 +97,19 @@ fn create_private(path: &Path) -> io::Result<File> {
     }
     let mut options = File::options();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, OWNER_ONLY);
     let file = options.open(path)?;
     // A umask only takes away, but it may take away what the owner needs.
-    #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(OWNER_ONLY))?;
     Ok(file)
 }
 
 /// Permissions to read and write for the owner, and none for others.
-#[cfg(unix)]
 const OWNER_ONLY: u32 = 0o600;
 
 /// Removes a file that may be missing.
 pub(crate) fn remove_file(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("removing", path, &error)),
-        _ => Ok(()),
-    }
+    fs::remove_file(path).if_found("removing", path).map(|_| ())
 }
 
 /// Reads a file that a store can do without: where it is missing or can't be used there is nothing, and `instead` says what
@@ -118,10 +120,7 @@ pub(crate) fn read_dispensable<T>(
     read: impl FnOnce(File) -> io::Result<T>,
 ) -> Result<Option<T>> {
     remove_file(&path.with_extension("tmp"))?;
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.during("opening", path)?,
-    };
+    let Some(file) = File::open(path).if_found("opening", path)? else { return Ok(None) };
     match read(file) {
         Ok(content) => Ok(Some(content)),
         Err(error) => {
@@ -162,11 +161,8 @@ pub(crate) fn replace_text(path: &Path, lines: &str) -> Result<()> {
 
 /// The content of a file, if there is one. What is not text is damage, which its checksum shows.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("reading", path, &error)),
-    }
+    let bytes = fs::read(path).if_found("reading", path)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// What is behind a name at the start of a line, and a space.
@@ -177,9 +173,8 @@ pub(crate) fn text_field<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
 /// The lines before the checksum, if it is right.
 pub(crate) fn open_text(text: &str) -> Option<&str> {
     let at = text.strip_suffix('\n')?.rfind('\n')? + 1;
-    let (lines, checksum) = text.split_at_checked(at)?;
-    let expected = format!("checksum {:08x}\n", crc32c::crc32c(lines.as_bytes()));
-    (checksum == expected).then_some(lines)
+    let lines = text.get(..at)?;
+    (seal_text(lines) == text).then_some(lines)
 }
 
 #[cfg(test)]

@@ -30,8 +30,6 @@ use crate::disk::restore_marker::Marker;
 const FORMAT: u32 = Content::NEWEST as u32;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
-/// How many keys a ring keeps: the signing one and those that only verify.
-const KEYS_MAX: usize = 4;
 
 /// What may be in a store, beside what is named before it. Its number is the format's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,7 +115,6 @@ pub(crate) fn read_identity(folder: &Path) -> Result<Identity> {
     let text = files::read_text(&path)?.ok_or_else(missing)?;
     // The version is read before the checksum: a later format may seal its file in another way.
     if let Some(version) = text.strip_prefix("kinfolk store\nformat ").and_then(|rest| rest.lines().next())
-        && version != FORMAT.to_string()
         && version.parse::<u32>().is_ok_and(|version| version > FORMAT)
         && files::open_text(&text).is_some()
     {
@@ -169,14 +166,6 @@ pub(crate) fn read_keys(folder: &Path) -> Result<Keyring> {
             path.display()
         ))
     })
-}
-
-/// Puts a new signing key in front of those that are there.
-pub(crate) fn rotate_keys(folder: &Path, current: &Keyring) -> Result<Keyring> {
-    let previous: Vec<_> = current.keys().take(KEYS_MAX - 1).cloned().collect();
-    let keys = Keyring::new(SigningKey::new(random()?), previous);
-    write_keys(folder, &keys)?;
-    Ok(keys)
 }
 
 fn write_keys(folder: &Path, keys: &Keyring) -> Result<()> {
@@ -232,16 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_survive_rotate_and_refuse_damage() {
+    fn keys_survive_and_refuse_damage() {
         let folder = tempfile::tempdir().unwrap();
         let first = read_keys(folder.path()).unwrap();
-        let mut ring = rotate_keys(folder.path(), &first).unwrap();
-        assert_eq!(read_keys(folder.path()).unwrap().keys().count(), 2);
-        assert!(ring.keys().any(|key| Some(key) == first.keys().next()));
-        for _ in 0..10 {
-            ring = rotate_keys(folder.path(), &ring).unwrap();
-        }
-        assert_eq!(ring.keys().count(), KEYS_MAX);
+        let previous: Vec<_> = first.keys().cloned().collect();
+        let two = Keyring::new(SigningKey::new([7; 32]), previous);
+        write_keys(folder.path(), &two).unwrap();
+        assert!(read_keys(folder.path()).unwrap().keys().eq(two.keys()));
         fs::write(folder.path().join(KEYS_FILE), "kinfolk keys\nnonsense\n").unwrap();
         assert!(matches!(read_keys(folder.path()), Err(Error::Corrupt { .. })));
     }
@@ -256,14 +242,14 @@ mod tests {
         let ring = read_keys(folder.path()).unwrap();
         assert_eq!(mode(&path), 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        rotate_keys(folder.path(), &ring).unwrap();
+        write_keys(folder.path(), &ring).unwrap();
         assert_eq!(mode(&path), 0o600);
 
         // What is written before it gets its name stays behind where it can't get it.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         fs::write(path.join("in the way"), "").unwrap();
-        rotate_keys(folder.path(), &ring).unwrap_err();
+        write_keys(folder.path(), &ring).unwrap_err();
         assert_eq!(mode(&path.with_extension("tmp")), 0o600);
     }
 }

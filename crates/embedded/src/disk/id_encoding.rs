@@ -70,27 +70,3 @@ macro_rules! id_encoding {
 
 id_encoding!(u64, Integer);
 id_encoding!(u128, Uuid);
-
-/// How many bytes an id of a kind takes on disk.
-pub(crate) fn id_len(kind: IdKind) -> usize {
-    match kind {
-        IdKind::Integer => u64::LEN,
-        IdKind::Uuid => u128::LEN,
-    }
-}
-
-/// Appends an id, big-endian.
-pub(crate) fn push_id(bytes: &mut Vec<u8>, id: Id) {
-    match id {
-        Id::Integer(value) => value.push_to(bytes),
-        Id::Uuid(value) => value.push_to(bytes),
-    }
-}
-
-/// Reads an id of a kind from exactly its bytes.
-pub(crate) fn read_id(kind: IdKind, bytes: &[u8]) -> Option<Id> {
-    match kind {
-        IdKind::Integer => u64::from_bytes(bytes).map(IdEncoding::to_id),
-        IdKind::Uuid => u128::from_bytes(bytes).map(IdEncoding::to_id),
-    }
-}

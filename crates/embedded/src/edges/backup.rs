@@ -14,7 +14,7 @@ pub(crate) fn back_up(edges: &Edges) -> BackupPart {
     let _paused = edges.rows.pause();
     let kinds = EdgeKind::ALL.map(|kind| (kind, edges.rows.scan(Tree::Pairs, kind)));
     let count = EdgeKind::ALL.iter().map(|&kind| edges.index.of(kind).edge_count()).sum();
-    let ids = edges.rows.ids();
+    let ids = edges.rows.ids;
     Box::new(move |out, totals, progress| {
         for (kind, rows) in kinds {
             let before = totals.edges;

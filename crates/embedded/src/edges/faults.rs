@@ -89,21 +89,6 @@ impl fmt::Display for FollowerCount {
     }
 }
 
-impl Fault for FaultOf<Edges, FollowerCount> {
-    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
-        Ok(None)
-    }
-
-    /// A recount does it.
-    fn repair(&self, _: Timestamp) -> Result<()> {
-        Ok(())
-    }
-
-    fn count(&self) -> Option<&dyn Count> {
-        Some(self)
-    }
-}
-
 impl Count for FaultOf<Edges, FollowerCount> {
     fn stored(&self) -> Result<u64> {
         Ok(self.of.index.of(self.fault.kind).counts(self.fault.id).followers)

@@ -10,9 +10,9 @@
 use std::collections::BinaryHeap;
 
 use kinfolk_core::graph::{Counts, Edge, EdgeList, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Error, Id, Result};
+use kinfolk_core::{EdgeKind, Id, Result};
 
-use super::Edges;
+use super::{Edges, require_wanted};
 
 /// How many rows of a list are read in the time of one point read.
 const ROWS_PER_ASK: u64 = 8;
@@ -168,10 +168,6 @@ impl Search {
     }
 }
 
-fn require_wanted(is_given_up: &dyn Fn() -> bool) -> Result<()> {
-    if is_given_up() { Err(Error::Closed) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
@@ -219,7 +215,7 @@ mod tests {
 
     /// A page after a place: what it has, what it cost, and whether the caller's thread was enough.
     fn page(store: &Embedded, after: Option<ListKey>) -> (Vec<ListEntry>, Cost, bool) {
-        let edges = &store.shared().edges;
+        let edges = &store.store.edges;
         let mut search = Search::new(edges, (FOLLOW, Id::Integer(OF)), after, LIMIT);
         let is_short = search.run_shortly(edges).unwrap();
         search.run(edges, &|| false).unwrap();
@@ -318,7 +314,7 @@ mod tests {
     fn work_that_nobody_waits_for_ends() {
         let crowd = Crowd { followers: (1..=30_000).collect(), followees: (1..=1_500).collect() };
         let (_folder, store) = crowd.store();
-        let mut search = Search::new(&store.shared().edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
-        assert!(matches!(search.run(&store.shared().edges, &|| true), Err(Error::Closed)));
+        let mut search = Search::new(&store.store.edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
+        assert!(matches!(search.run(&store.store.edges, &|| true), Err(kinfolk_core::Error::Closed)));
     }
 }

@@ -12,7 +12,7 @@ use kinfolk_core::{EdgeKind, Error, IdKind, Result, Timestamp};
 
 use super::Edges;
 use super::load::{self, Loaded, Merge, PairRecord, Target};
-use crate::disk::files::{self, IoContext};
+use crate::disk::files;
 use crate::disk::id_encoding::IdEncoding;
 use crate::log::{Event, EventBody};
 use crate::settings::Settings;
@@ -108,21 +108,6 @@ pub(crate) struct ImportTarget<'a> {
     pub index: bool,
 }
 
-/// Applies an import that the log has, at a start.
-pub(crate) fn apply_committed(
-    store: &Path,
-    target: &ImportTarget<'_>,
-    event: &Event,
-    settings: &Settings,
-) -> Result<()> {
-    apply(store, target, event, settings, &|_| {})?;
-    if let EventBody::Imported { number, .. } = event.body {
-        let folder = import_folder(store, number);
-        fs::remove_dir_all(&folder).during("removing", &folder)?;
-    }
-    Ok(())
-}
-
 /// Loads the edges of an import that the log has.
 pub(crate) fn apply(
     store: &Path,
@@ -154,7 +139,7 @@ pub(crate) fn apply(
         indexed: index,
     };
     let (runs, limit) = (run_paths(&folder, manifest.runs), manifest.limit);
-    match edges.rows.ids() {
+    match edges.rows.ids {
         IdKind::Integer => load::load::<u64>(&target, merge(&runs, event.at)?, limit, progress),
         IdKind::Uuid => load::load::<u128>(&target, merge(&runs, event.at)?, limit, progress),
     }
@@ -170,7 +155,7 @@ pub(crate) fn count(
     let (runs, limit) = (run_paths(folder, manifest.runs), manifest.limit);
     let graph = (&edges.index, manifest.kind);
     // Times decide which edges are kept, not how many.
-    match edges.rows.ids() {
+    match edges.rows.ids {
         IdKind::Integer => load::count::<u64>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
         IdKind::Uuid => load::count::<u128>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
     }

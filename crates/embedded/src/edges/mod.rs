@@ -77,3 +77,8 @@ impl Edges {
         Ok(numbers)
     }
 }
+
+/// Returns an error if nobody waits for the result of a long read any more.
+pub(crate) fn require_wanted(is_given_up: &dyn Fn() -> bool) -> Result<()> {
+    if is_given_up() { Err(Error::Closed) } else { Ok(()) }
+}

@@ -3,7 +3,7 @@
 use kinfolk_core::graph::{EdgeList, OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
-use super::Edges;
+use super::{Edges, require_wanted};
 use crate::edges::index;
 
 /// How much dearer a row is to read than a number of the index: a set of followers is walked only if it is so much smaller.
@@ -60,9 +60,7 @@ impl Plan {
     ) -> Result<Overlap> {
         let mut numbers = self.walk(edges, is_given_up)?;
         for &other in &self.others {
-            if is_given_up() {
-                return Err(Error::Closed);
-            }
+            require_wanted(is_given_up)?;
             match other.side {
                 Side::Following => {
                     index::retain_common(&mut numbers, &edges.index.of(self.kind).followee_numbers(other.of));
@@ -96,9 +94,7 @@ impl Plan {
             if ids.is_empty() {
                 break;
             }
-            if is_given_up() {
-                return Err(Error::Closed);
-            }
+            require_wanted(is_given_up)?;
             // A follower that the index does not know yet is not visible yet.
             numbers.extend(edges.index.of(self.kind).numbers(&ids));
         }

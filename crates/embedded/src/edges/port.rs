@@ -20,12 +20,6 @@ impl CheckStore for Embedded {
     }
 
     #[inline]
-    async fn contains_one(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
-        self.reach(at_least).await?;
-        Ok(self.follows(kind, edge))
-    }
-
-    #[inline]
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
         self.covers(at_least).then(|| self.follows(kind, edge))
     }

@@ -81,7 +81,7 @@ impl LoadedIndex {
 
 /// An index of the edges that the trees have.
 fn rebuild(rows: &Rows) -> Result<Index> {
-    let index = Index::new(rows.ids());
+    let index = Index::new(rows.ids);
     for kind in EdgeKind::ALL {
         let mut follower = None;
         let mut followees = Vec::new();

@@ -7,7 +7,7 @@ use kinfolk_core::{EdgeKind, Id, Result};
 
 use super::faults::{EdgeFault, FollowerCount};
 use super::{Edges, Row, Tree};
-use crate::lsm::first_key;
+use crate::lsm::{first_key, read_part};
 use crate::projection::{Findings, Reconcile, difference};
 
 /// Lists up to this long are counted when they are met, together with rows that are not on disk yet.
@@ -57,7 +57,7 @@ impl EdgeReconcile {
 
     fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Stage> {
         let edges = Arc::clone(&self.edges);
-        let mut part = edges.rows.part(tree, from, findings.rows_max);
+        let mut part = read_part(edges.rows.tree(tree), from, findings.rows_max);
         let is_broken = findings.note_part(&mut part);
         for row in &part.rows {
             let compared = edges.rows.decode(tree, row).and_then(|row| Ok((row, faults(&edges, tree, row)?)));

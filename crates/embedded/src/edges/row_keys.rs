@@ -5,13 +5,12 @@ use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
 
 use super::memtable;
 use super::rows::Tree;
-use crate::disk::id_encoding;
 use crate::lsm::{TIME_MASK, complement, decode_since, read_list_key};
 
 /// How long the keys of a tree are.
 pub(crate) fn key_len(tree: Tree, ids: IdKind) -> usize {
     let time_len = if tree == Tree::Pairs { 0 } else { 6 };
-    1 + 2 * id_encoding::id_len(ids) + time_len
+    1 + 2 * ids.id_len() + time_len
 }
 
 /// The key of a row and its length.
@@ -42,11 +41,11 @@ pub(crate) fn row_key(tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) 
 }
 
 pub(crate) fn decode_row(tree: Tree, ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Edge, Timestamp)> {
-    let (owner, rest) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
-    let owner = id_encoding::read_id(ids, owner)?;
+    let (owner, rest) = key.get(1..)?.split_at_checked(ids.id_len())?;
+    let owner = ids.read(owner)?;
     match tree {
         Tree::Pairs => {
-            let followee = id_encoding::read_id(ids, rest)?;
+            let followee = ids.read(rest)?;
             Some((Edge { follower: owner, followee }, decode_since(value)?))
         }
         Tree::Following => {

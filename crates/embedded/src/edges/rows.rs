@@ -22,17 +22,17 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::memtable::{self, Memtable, MemtableRange, Memtables};
 use super::row_keys::{decode_row, key_len, row_key};
-use crate::disk::{files, id_encoding};
+use crate::disk::files;
 use crate::log::{Event, EventBody};
 use crate::lsm::{
-    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since,
-    increment, open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
+    Backlog, POSITION_KEY, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since, increment,
+    open_tree, push_list_key, read_list_key, since_value, tree_error,
 };
 use crate::settings::Settings;
 
 /// The trees, and the rows that are not in them yet.
 pub(crate) struct Rows {
-    ids: IdKind,
+    pub ids: IdKind,
     /// In the order of [`Tree::ALL`].
     trees: [AnyTree; 3],
     sequence: SequenceNumberCounter,
@@ -106,11 +106,6 @@ impl Rows {
         Ok(Self { ids, trees, sequence, shared, recent, flushing, applied_at_open })
     }
 
-    /// The kind of ids in the rows.
-    pub(crate) fn ids(&self) -> IdKind {
-        self.ids
-    }
-
     /// One of the trees.
     pub(crate) fn tree(&self, tree: Tree) -> &AnyTree {
         &self.trees[tree as usize]
@@ -148,7 +143,7 @@ impl Rows {
 
     /// Kind and owner: the first part of every key.
     fn owner<'a>(&self, key: &'a [u8]) -> &'a [u8] {
-        &key[..1 + id_encoding::id_len(self.ids)]
+        &key[..1 + self.ids.id_len()]
     }
 
     /// Puts one row in or takes it out, to repair a projection.
@@ -173,16 +168,6 @@ impl Rows {
         }
         let value = self.tree(Tree::Pairs).get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
         value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs.name()))).transpose()
-    }
-
-    /// A page of a user's list.
-    pub(crate) fn list(
-        &self,
-        list: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.list_rows(list, after).take(limit).collect()
     }
 
     /// A user's list after a key, row by row.
@@ -220,9 +205,7 @@ impl Rows {
         let (ids, prefix) = (self.ids, owner_prefix(kind, of));
         let prefix_len = prefix.len();
         self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
-            key?.get(prefix_len..)
-                .and_then(|id| id_encoding::read_id(ids, id))
-                .ok_or_else(|| damaged_row(Tree::Pairs.name()))
+            key?.get(prefix_len..).and_then(|id| ids.read(id)).ok_or_else(|| damaged_row(Tree::Pairs.name()))
         })
     }
 
@@ -266,11 +249,6 @@ impl Rows {
             let (key, value) = row?;
             decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree.name()))
         })
-    }
-
-    /// Up to `limit` rows of a tree from a key on, without recent ones, past what can't be read.
-    pub(crate) fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
-        read_part(self.tree(tree), from, limit)
     }
 
     /// What a row of a tree says.
@@ -391,7 +369,7 @@ impl Load<'_> {
 fn owner_prefix(kind: EdgeKind, of: Id) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(40);
     prefix.push(kind.number());
-    id_encoding::push_id(&mut prefix, of);
+    of.push_to(&mut prefix);
     prefix
 }
 

@@ -182,7 +182,7 @@ mod tests {
         let settings = Settings { fan_out_threshold: 2, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let mut ids = IdGenerators::new(IdKind::Integer, None, None);
-        let store = &**store.shared();
+        let store = &*store.store;
         let mut first = batch(store, None, &mut ids, 1);
         change(&mut first, EdgeAction::Follow, 2);
         assert_eq!(delivery(&mut first, "a"), Delivery::Push);

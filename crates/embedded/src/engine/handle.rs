@@ -23,7 +23,7 @@ use super::writer::{Command, Queued, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
 use crate::disk::backup_file;
-use crate::disk::format::{self, Content};
+use crate::disk::format::Content;
 use crate::edges::{Edges, Tree, imports};
 use crate::lsm::RowStorage;
 use crate::runtime::layers::{Layer, WriteTimes};
@@ -37,27 +37,13 @@ pub struct Embedded {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) store: Arc<Store>,
     /// The same as the store's: a check follows one pointer fewer.
-    edges: Arc<Edges>,
+    pub(super) edges: Arc<Edges>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(super) threads: Arc<StoreThreads>,
 }
 
 impl Embedded {
     /// The handle of a store whose threads run.
-    pub(super) fn new(
-        commands: mpsc::Sender<Command>,
-        store: Arc<Store>,
-        clock: Arc<dyn Clock>,
-        threads: Arc<StoreThreads>,
-    ) -> Self {
-        let edges = Arc::clone(&store.edges);
-        Self { commands, store, edges, clock, threads }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Store> {
-        &self.store
-    }
-
     /// Runs something on the writer's thread, between two batches.
     pub(crate) fn run_on_writer(&self, work: impl FnOnce(&mut Writer) + Send + 'static) -> Result<()> {
         self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| self.store.health.gone())
@@ -70,15 +56,7 @@ impl Embedded {
 
     /// The keys that sign tokens and cursors.
     pub fn keyring(&self) -> Keyring {
-        self.store.keys.read().clone()
-    }
-
-    /// Puts a new signing key in front; tokens and cursors of the last few keys stay valid.
-    pub fn rotate_keys(&self) -> Result<()> {
-        self.store.folder.require()?;
-        let mut keys = self.store.keys.write();
-        *keys = format::rotate_keys(self.store.folder.path(), &keys)?;
-        Ok(())
+        self.store.keys.clone()
     }
 
     /// Whether an edge exists. Never waits for a disk.
@@ -89,7 +67,7 @@ impl Embedded {
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
     pub fn list_page(&self, list: EdgeList, after: Option<ListKey>, limit: usize) -> Result<Vec<ListEntry>> {
-        self.store.layers.rows(|| self.store.edges.rows.list(list, after, limit))
+        self.store.layers.rows(|| self.store.edges.rows.list_rows(list, after).take(limit).collect())
     }
 
     /// Waits until everything is visible that a frontier names, up to a second.
@@ -155,7 +133,7 @@ impl Embedded {
     ) -> Result<R> {
         let (reply, result) = oneshot::channel();
         let gone = || self.store.health.gone();
-        let request = Box::new(PlannedBy::new(plan, reply));
+        let request = Box::new(PlannedBy { plan: Some(plan), planned: None, reply });
         let (at, times) = (Instant::now(), WriteTimes::if_traced());
         let queued = Queued { request, weight, at, times: times.clone() };
         self.commands.send(Command::Request(queued)).await.map_err(|_| gone())?;
@@ -198,7 +176,6 @@ impl Embedded {
         let store = &self.store;
         let backlog = store.edges.rows.backlog();
         let (trimmed, newest) = (store.log.trimmed(), store.position());
-        let workers = store.workers.stats();
         let now = self.clock.now();
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
@@ -223,14 +200,10 @@ impl Embedded {
             merge_failures: store.compactions.failures(),
             clock_ahead: self.clock.ahead(),
             clock_behind: store.clock_behind(now),
-            walks_running: workers.running,
-            walks_waiting: workers.waiting,
-            walks: workers.done,
-            walks_given_up: workers.given_up,
             suggest_users_done: store.suggestions.done.load(Ordering::Relaxed),
             suggest_users_total: store.suggestions.total.load(Ordering::Relaxed),
             purged_waiting: store.comments.unerased_count(),
-            ..store.feeds.stats(now, store.counters.stats())
+            ..store.feeds.stats(now, store.workers.stats(store.counters.stats()))
         }
     }
 
@@ -272,18 +245,9 @@ impl Embedded {
     }
 
     /// Makes a store from a backup, with a new epoch, in a folder that is missing, empty, or left by a stopped restore.
+    /// No time is later than `latest`: those that are become it. That helps a store whose clock was ahead, which has given out
+    /// times that it can't go back from.
     pub fn restore(
-        file: &Path,
-        folder: &Path,
-        settings: &Settings,
-        progress: &dyn Fn(Progress),
-    ) -> Result<BackupReport> {
-        bulk::restore(file, folder, settings, Timestamp::MAX, progress)
-    }
-
-    /// As [`Embedded::restore`], with no time later than `latest`: those that are become it. For a store whose clock was ahead,
-    /// which has given out times that it can't go back from.
-    pub fn restore_clamped(
         file: &Path,
         folder: &Path,
         settings: &Settings,

@@ -42,19 +42,6 @@ impl TimeOrderedIds {
         Self { kind, newest }
     }
 
-    /// The next id at a time that `is_free`.
-    pub(crate) fn next(&mut self, now: Timestamp, is_free: impl Fn(Id) -> Result<bool>) -> Result<Id> {
-        let mut id = self.first(now)?;
-        if let Some(newest) = self.newest.filter(|&newest| newest >= id) {
-            id = following(newest)?;
-        }
-        while !is_free(id)? {
-            id = following(id)?;
-        }
-        self.newest = Some(id);
-        Ok(id)
-    }
-
     /// The id to begin a millisecond with.
     fn first(&self, now: Timestamp) -> Result<Id> {
         Ok(match self.kind {
@@ -73,7 +60,15 @@ impl TimeOrderedIds {
 
 impl IdGenerator for TimeOrderedIds {
     fn next_id(&mut self, at: Timestamp, is_free: &dyn Fn(Id) -> Result<bool>) -> Result<Id> {
-        self.next(at, is_free)
+        let mut id = self.first(at)?;
+        if let Some(newest) = self.newest.filter(|&newest| newest >= id) {
+            id = following(newest)?;
+        }
+        while !is_free(id)? {
+            id = following(id)?;
+        }
+        self.newest = Some(id);
+        Ok(id)
     }
 }
 
@@ -110,14 +105,14 @@ mod tests {
     fn ids_rise_whatever_the_clock_does() {
         for kind in [IdKind::Integer, IdKind::Uuid] {
             let mut ids = TimeOrderedIds::new(kind, None);
-            let mut before = ids.next(Timestamp::from_millis(5), free).unwrap();
+            let mut before = ids.next_id(Timestamp::from_millis(5), &free).unwrap();
             for millis in [5, 5, 9, 2, 0, 9, 10, 1_790_000_000_000, 3] {
-                let id = ids.next(Timestamp::from_millis(millis), free).unwrap();
+                let id = ids.next_id(Timestamp::from_millis(millis), &free).unwrap();
                 assert!(id > before && kind.require(id).is_ok(), "{id} after {before}");
                 before = id;
             }
             let again =
-                TimeOrderedIds::new(kind, Some(before)).next(Timestamp::from_millis(1), free).unwrap();
+                TimeOrderedIds::new(kind, Some(before)).next_id(Timestamp::from_millis(1), &free).unwrap();
             assert!(again > before);
         }
     }
@@ -125,16 +120,17 @@ mod tests {
     #[test]
     fn ids_that_are_taken_are_passed_over() {
         let mut ids = TimeOrderedIds::new(IdKind::Integer, None);
-        let first = ids.next(Timestamp::from_millis(1), |id| Ok(id >= Id::Integer((1 << 20) + 3))).unwrap();
+        let first =
+            ids.next_id(Timestamp::from_millis(1), &|id| Ok(id >= Id::Integer((1 << 20) + 3))).unwrap();
         assert_eq!(first, Id::Integer((1 << 20) + 3));
-        assert_eq!(ids.next(Timestamp::from_millis(1), free).unwrap(), Id::Integer((1 << 20) + 4));
+        assert_eq!(ids.next_id(Timestamp::from_millis(1), &free).unwrap(), Id::Integer((1 << 20) + 4));
     }
 
     #[test]
     fn uuids_are_of_version_7_and_carry_the_time() {
         let mut ids = TimeOrderedIds::new(IdKind::Uuid, None);
         for _ in 0..100 {
-            let Id::Uuid(uuid) = ids.next(Timestamp::from_millis(0x0123_4567_89ab), free).unwrap() else {
+            let Id::Uuid(uuid) = ids.next_id(Timestamp::from_millis(0x0123_4567_89ab), &free).unwrap() else {
                 panic!("a UUID was asked for");
             };
             assert_eq!(uuid >> 80, 0x0123_4567_89ab);
@@ -152,8 +148,8 @@ mod tests {
     #[test]
     fn the_end_of_all_ids_is_told() {
         let mut ids = TimeOrderedIds::new(IdKind::Integer, Some(Id::Integer(INTEGER_MAX)));
-        assert!(ids.next(Timestamp::from_millis(1), free).is_err());
+        assert!(ids.next_id(Timestamp::from_millis(1), &free).is_err());
         let mut ids = TimeOrderedIds::new(IdKind::Integer, None);
-        ids.next(Timestamp::MAX, free).unwrap();
+        ids.next_id(Timestamp::MAX, &free).unwrap();
     }
 }

@@ -49,9 +49,7 @@ impl StoreThreads {
             |_| Error::storage(store.health.death().unwrap_or("a thread of the store has died").to_owned());
         let mut writer = writer.map_err(died)?;
         ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
-        if let Some(reason) = store.health.refusal() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        store.health.require_writable()?;
         let instead = "not everything could be stored at the end; the next start replays more of the log";
         files::unless_full(maintenance::settle(store), instead)?;
         for projection in store.projections.all() {
@@ -136,7 +134,7 @@ impl Embedded {
         ]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = StoreThreads { store: Arc::clone(&store), running };
-        Ok(Self::new(commands, store, clock, Arc::new(threads)))
+        Ok(Self { edges: Arc::clone(&store.edges), commands, store, clock, threads: Arc::new(threads) })
     }
 
     /// Waits for the writes in flight, leaves little to replay, and releases the folder. Other clones must be gone.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kinfolk_core::{Error, Result, Sequence, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::id_generator::IdGenerators;
 use super::replay::Replay;
@@ -90,7 +90,7 @@ impl Stored {
         let feeds =
             Feeds::new(Arc::clone(&edges), Arc::clone(&posts), folder.clone(), identity, settings.clone());
         let feeds = Arc::new(feeds);
-        let all = Projections::new(vec![
+        let all = Projections(vec![
             // Rows first, so that a check never knows more than a list.
             Box::new(Arc::clone(&edges)),
             Box::new(Arc::clone(&posts)),
@@ -158,7 +158,7 @@ impl Store {
         snapshot: IndexSnapshot,
     ) -> Result<Option<Opened>> {
         let health = Arc::new(Health::default());
-        let folder = StoreFolder::new(lock, &health);
+        let folder = StoreFolder { lock: Arc::clone(lock), health: Arc::clone(&health) };
         let identity = format::read_identity(folder.path())?;
         // The file that an interrupted erase leaves behind still contains other comments' bodies.
         files::remove_file(&folder.path().join(log::ERASING_FILE))?;
@@ -196,7 +196,7 @@ impl Store {
             identity,
             content: (identity.content as u32).into(),
             log: recovered.reader,
-            keys: RwLock::new(keys),
+            keys,
             shared,
             projections: all,
             edges,

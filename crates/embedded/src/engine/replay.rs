@@ -1,10 +1,11 @@
 //! Replaying the log at a start: each projection gets exactly the events that it lacks.
 
+use std::fs;
 use std::path::Path;
 
 use kinfolk_core::{Error, Result, Sequence};
 
-use crate::disk::files;
+use crate::disk::files::{self, IoContext};
 use crate::disk::format::Content;
 use crate::edges::Edges;
 use crate::edges::imports::{self, ImportTarget};
@@ -70,7 +71,9 @@ impl Replay<'_> {
         rows.flush()?;
         if rows_lack_it || imports::is_kept(self.folder, number) {
             let target = ImportTarget { edges: self.edges, trees, index };
-            imports::apply_committed(self.folder, &target, event, self.settings)?;
+            imports::apply(self.folder, &target, event, self.settings, &|_| {})?;
+            let folder = imports::import_folder(self.folder, number);
+            fs::remove_dir_all(&folder).during("removing", &folder)?;
             self.imported = true;
         } else {
             self.lost = true;

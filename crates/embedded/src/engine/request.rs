@@ -44,15 +44,9 @@ impl<T: Send + 'static> Outcome for Vec<Result<T>> {
 
 /// A request, by the function that plans it.
 pub(crate) struct PlannedBy<P, R> {
-    plan: Option<P>,
-    planned: Option<R>,
-    reply: oneshot::Sender<Result<R>>,
-}
-
-impl<P: FnOnce(&mut Batch<'_>) -> R, R> PlannedBy<P, R> {
-    pub(crate) fn new(plan: P, reply: oneshot::Sender<Result<R>>) -> Self {
-        Self { plan: Some(plan), planned: None, reply }
-    }
+    pub plan: Option<P>,
+    pub planned: Option<R>,
+    pub reply: oneshot::Sender<Result<R>>,
 }
 
 impl<P: FnOnce(&mut Batch<'_>) -> R + Send, R: Outcome> Request for PlannedBy<P, R> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_core::{Error, Keyring, Result, Sequence, Timestamp};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::visibility::Visibility;
 use super::worker_pool::WorkerPool;
@@ -35,7 +35,7 @@ pub(crate) struct Store {
     /// What the log may have.
     pub(super) content: AtomicU32,
     pub log: LogReader,
-    pub keys: RwLock<Keyring>,
+    pub keys: Keyring,
     /// What all row trees share.
     pub shared: Shared,
     /// All projections of the log. Those that reads go to are named below, too.
@@ -220,10 +220,7 @@ impl Store {
     /// Refuses to store rows that have a part of a batch: their position would say that all of it is in. The log has the whole
     /// batch, and the next start applies it.
     pub(crate) fn require_whole(&self) -> Result<()> {
-        match self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
-            Some(reason) => Err(Error::ReadOnly { reason: reason.to_owned() }),
-            None => Ok(()),
-        }
+        if self.half_applied.load(Ordering::Acquire) { self.health.require_writable() } else { Ok(()) }
     }
 
     /// A start needs the log only after this position.
@@ -331,7 +328,7 @@ mod tests {
         let author = Id::Integer(1);
         let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         block_on(store.register(post)).unwrap();
-        let shared = Arc::clone(store.shared());
+        let shared = Arc::clone(&store.store);
         let flushed = || shared.flushed.load(Ordering::Acquire);
         let before = flushed();
         shared.half_applied.store(true, Ordering::Release);

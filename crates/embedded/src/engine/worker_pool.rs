@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use crate::edges::index::Scratch;
 use crate::runtime::health::Health;
 use crate::runtime::signal;
+use crate::stats::Stats;
 
 /// How many callers may wait for their turn.
 const WAITING_MAX: u64 = 1_024;
@@ -53,15 +54,6 @@ struct Counters {
     given_up: AtomicU64,
 }
 
-/// The state of the pool at one moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WorkerPoolStats {
-    pub running: u64,
-    pub waiting: u64,
-    pub done: u64,
-    pub given_up: u64,
-}
-
 impl WorkerPool {
     /// WorkerPool without their threads.
     pub(crate) fn new() -> Arc<Self> {
@@ -94,14 +86,15 @@ impl WorkerPool {
         self.added.notify_all();
     }
 
-    /// The state now.
-    pub(crate) fn stats(&self) -> WorkerPoolStats {
+    /// Adds the state of the pool.
+    pub(crate) fn stats(&self, stats: Stats) -> Stats {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        WorkerPoolStats {
-            running: (self.threads - self.turns.available_permits().min(self.threads)) as u64,
-            waiting: of(&self.counters.waiting),
-            done: of(&self.counters.done),
-            given_up: of(&self.counters.given_up),
+        Stats {
+            walks_running: (self.threads - self.turns.available_permits().min(self.threads)) as u64,
+            walks_waiting: of(&self.counters.waiting),
+            walks: of(&self.counters.done),
+            walks_given_up: of(&self.counters.given_up),
+            ..stats
         }
     }
 
@@ -230,7 +223,7 @@ mod tests {
         assert_eq!(pool.jobs.lock().waiting.len(), 2.min(pool.threads));
         drop(calls);
         assert!(pool.slots.lock().is_empty());
-        assert_eq!(pool.stats().waiting, 0);
+        assert_eq!(pool.stats(Stats::default()).walks_waiting, 0);
     }
 
     #[test]
@@ -243,7 +236,8 @@ mod tests {
         pool.stop();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(matches!(block_on(pool.run(ABOUT, |_, _| Ok(()))), Err(Error::Closed)));
-        assert_eq!((pool.stats().done, pool.stats().waiting), (1, 0));
+        let stats = pool.stats(Stats::default());
+        assert_eq!((stats.walks, stats.walks_waiting), (1, 0));
     }
 
     #[test]
@@ -267,6 +261,6 @@ mod tests {
         was_seen.recv().unwrap();
         pool.stop();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(pool.stats().given_up, 1);
+        assert_eq!(pool.stats(Stats::default()).walks_given_up, 1);
     }
 }

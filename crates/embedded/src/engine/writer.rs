@@ -132,9 +132,8 @@ impl Writer {
             return;
         }
         let times = self.note_taken(&requests);
-        if let Some(reason) = self.log.failure() {
+        if let Err(error) = self.log.require_writable() {
             // Not even "nothing to change" is known any more: what failed may be found in the log by the next start.
-            let error = Error::ReadOnly { reason: reason.to_owned() };
             return requests.into_iter().for_each(|queued| queued.request.reply(Some(&error)));
         }
         let earlier = self.logged.as_ref().map(|logged| &logged.decided);
@@ -286,9 +285,7 @@ impl Writer {
                 return Err(error);
             }
             // Nobody may be left to catch up.
-            if let Some(reason) = self.store.health.refusal() {
-                return Err(Error::ReadOnly { reason: reason.to_owned() });
-            }
+            self.store.health.require_writable()?;
             self.store.signal.wake();
             self.store.compacting.wake();
             std::thread::sleep(Duration::from_millis(1));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::feeds::PostState;
 use kinfolk_core::graph::{Edge, EdgeList, ListKey, Side};
 use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
@@ -31,7 +30,7 @@ pub(crate) fn run(feeds: &Feeds, clock: &Arc<dyn Clock>) {
             tidied = Instant::now();
             let idle = feeds.settings.inbox_idle.as_millis() as u64;
             let bytes_max = usize::try_from(feeds.settings.inbox_bytes).unwrap_or(usize::MAX);
-            feeds.inboxes.tidy(super::now(clock).saturating_sub(idle), bytes_max);
+            feeds.inboxes.tidy(clock.now().millis().saturating_sub(idle), bytes_max);
         }
         let delivered = feeds.deliveries.delivered();
         if saved.elapsed() >= SAVE_EVERY && delivered > delivered_then {
@@ -99,7 +98,7 @@ fn for_followers(
     }
     let list = EdgeList { kind: EdgeKind::Follow, side: Side::Followers, of: author };
     let most = feeds.settings.fan_out_turn.max(1);
-    let followers = feeds.edges.rows.list(list, after, most)?;
+    let followers = feeds.edges.rows.list_rows(list, after).take(most).collect::<Result<Vec<_>>>()?;
     followers.iter().for_each(|entry| visit(entry.id));
     Ok(followers.last().copied().filter(|_| followers.len() == most))
 }
@@ -112,13 +111,9 @@ fn take_out(feeds: &Feeds, follower: Id, followee: Id) -> Result<()> {
     }
     let Some(inbox) = feeds.inboxes.look(follower) else { return Ok(()) };
     let mut theirs = Vec::new();
-    for key in inbox.keys().chunks(feeds.inboxes.capacity().key_len) {
+    for key in inbox.keys().chunks(feeds.inboxes.capacity.key_len) {
         let Some(post) = unpack(feeds.identity.ids, key) else { continue };
-        let author = feeds.posts.state(post.id)?.map(|state| match state {
-            PostState::Present(post, _) => post.author,
-            PostState::Deleted { author } => author,
-        });
-        if author == Some(followee) {
+        if feeds.posts.author_of(post.id)? == Some(followee) {
             theirs.push(key.to_vec());
         }
     }

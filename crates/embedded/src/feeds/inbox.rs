@@ -3,10 +3,10 @@
 //! A key is the time (48 bits) and the id of a post, big-endian, so that bytes sort as posts do: 14 bytes with integer ids, 22
 //! with UUIDs. Keys ascend: the newest is the last.
 
+use kinfolk_core::IdKind;
 use kinfolk_core::feeds::PostKey;
-use kinfolk_core::{IdKind, Timestamp};
 
-use crate::disk::id_encoding;
+use crate::lsm::{decode_since, since_value};
 
 const TIME_LEN: usize = 6;
 
@@ -15,22 +15,21 @@ pub(crate) type Key = Vec<u8>;
 
 /// How long a packed key is.
 pub(crate) fn key_len(ids: IdKind) -> usize {
-    TIME_LEN + id_encoding::id_len(ids)
+    TIME_LEN + ids.id_len()
 }
 
 /// Packs a key.
 pub(crate) fn pack(key: PostKey) -> Key {
     let mut bytes = Vec::with_capacity(22);
-    bytes.extend_from_slice(&key.since.millis().to_be_bytes()[2..]);
-    id_encoding::push_id(&mut bytes, key.id);
+    bytes.extend_from_slice(&since_value(key.since));
+    key.id.push_to(&mut bytes);
     bytes
 }
 
 /// What a packed key says; `None` if it is none.
 pub(crate) fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
     let (time, id) = bytes.split_at_checked(TIME_LEN)?;
-    let millis = time.iter().fold(0, |millis, &byte| millis << 8 | u64::from(byte));
-    Some(PostKey { since: Timestamp::from_millis(millis), id: id_encoding::read_id(ids, id)? })
+    Some(PostKey { since: decode_since(time)?, id: ids.read(id)? })
 }
 
 /// An inbox.
@@ -192,7 +191,7 @@ impl Inbox {
 mod tests {
     use std::collections::BTreeSet;
 
-    use kinfolk_core::Id;
+    use kinfolk_core::{Id, Timestamp};
     use proptest::prelude::*;
 
     use super::*;

@@ -9,6 +9,7 @@ use kinfolk_core::Id;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::inbox::{Capacity, Inbox, Key};
+use crate::stats::Stats;
 
 const SHARDS: usize = 256;
 /// What an inbox takes beside its own bytes: its place in a map, and what the allocator adds. Roughly.
@@ -18,7 +19,7 @@ const OVERHEAD_BYTES: usize = 96;
 pub(crate) struct Inboxes {
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
-    capacity: Capacity,
+    pub capacity: Capacity,
     count: AtomicUsize,
     bytes: AtomicUsize,
     entries: AtomicU64,
@@ -37,20 +38,19 @@ impl Inboxes {
         Self { shards, hasher, capacity, count, bytes, entries, tickets }
     }
 
-    /// What each can hold.
-    pub(crate) fn capacity(&self) -> Capacity {
-        self.capacity
-    }
-
     fn shard(&self, of: Id) -> MutexGuard<'_, Shard> {
         // Other bits than the map itself uses.
         self.shards[(self.hasher.hash_one(of) >> 24) as usize % SHARDS].lock()
     }
 
-    /// How many there are, what they take, and how many keys were ever put in.
-    pub(crate) fn stats(&self) -> (usize, usize, u64) {
-        let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
-        (of(&self.count), of(&self.bytes), self.entries.load(Ordering::Relaxed))
+    /// Adds how many there are, what they take, and how many entries were delivered.
+    pub(crate) fn stats(&self, stats: Stats) -> Stats {
+        Stats {
+            fan_out_entries: self.entries.load(Ordering::Relaxed),
+            inboxes: self.count.load(Ordering::Relaxed) as u64,
+            inbox_bytes: self.bytes.load(Ordering::Relaxed) as u64,
+            ..stats
+        }
     }
 
     /// Whether there are none at all.
@@ -180,7 +180,7 @@ impl Inboxes {
     /// Drops those whose users have not been seen since a time, and then the longest unseen until the rest fits.
     pub(crate) fn tidy(&self, seen_since: u64, bytes_max: usize) {
         self.keep(|inbox| inbox.seen_at >= seen_since);
-        let (_, bytes, _) = self.stats();
+        let bytes = self.bytes.load(Ordering::Relaxed);
         if bytes <= bytes_max {
             return;
         }
@@ -239,9 +239,9 @@ mod tests {
         assert_eq!(inboxes.read(b, 5).unwrap().keys(), b"bcd");
         inboxes.remove(b, &[b"c".to_vec()]);
         assert_eq!((inboxes.has(a), inboxes.has(b)), (false, true));
-        assert_eq!(inboxes.stats().0, 1);
+        assert_eq!(inboxes.stats(Stats::default()).inboxes, 1);
         inboxes.clear();
-        assert_eq!(inboxes.stats().1, 0);
+        assert_eq!(inboxes.stats(Stats::default()).inbox_bytes, 0);
         inboxes.fill(b, ticket, &[], None);
         assert!(!inboxes.has(b), "what was dropped while it was filled stays dropped");
     }
@@ -254,10 +254,11 @@ mod tests {
             inboxes.fill(Id::Integer(user), ticket, &[], None);
         }
         inboxes.tidy(10, usize::MAX);
-        assert_eq!(inboxes.stats().0, 90);
-        let (_, bytes, _) = inboxes.stats();
+        assert_eq!(inboxes.stats(Stats::default()).inboxes, 90);
+        let bytes = inboxes.stats(Stats::default()).inbox_bytes as usize;
         inboxes.tidy(0, bytes / 2);
-        let (count, bytes_after, _) = inboxes.stats();
+        let Stats { inboxes: count, inbox_bytes: bytes_after, .. } = inboxes.stats(Stats::default());
+        let bytes_after = bytes_after as usize;
         assert!(count < 46 && count > 35 && bytes_after <= bytes / 2, "{count}");
         assert!(inboxes.has(Id::Integer(99)) && !inboxes.has(Id::Integer(11)));
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feeds::{Delivery as Mode, PostKey};
-use kinfolk_core::{Clock, EdgeKind, Error, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Result, Sequence, Timestamp};
 use parking_lot::Mutex;
 
 use self::deliveries::{Deliveries, Delivery, Job};
@@ -35,7 +35,7 @@ use crate::stats::Stats;
 
 pub(crate) use deliver::run;
 pub(crate) use page::{Wanted, page};
-use snapshot::{forget_all, load, save};
+use snapshot::{forget_stored, load, save};
 
 /// The feeds of all users.
 pub(crate) struct Feeds {
@@ -119,14 +119,10 @@ impl Feeds {
     pub(crate) fn stats(&self, now: Timestamp, stats: Stats) -> Stats {
         let (fan_out_lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
-        let (inboxes, inbox_bytes, fan_out_entries) = self.inboxes.stats();
         Stats {
             fan_out_lag_events,
             fan_out_lag: Duration::from_millis(lag_millis),
-            fan_out_entries,
-            inboxes: inboxes as u64,
-            inbox_bytes: inbox_bytes as u64,
-            ..stats
+            ..self.inboxes.stats(stats)
         }
     }
 }
@@ -179,7 +175,8 @@ impl Projection for Arc<Feeds> {
 
     /// Inboxes were filled from what was wrong.
     fn source_repaired(&self) -> Result<()> {
-        forget_all(self)
+        self.inboxes.clear();
+        forget_stored(self)
     }
 
     fn close(&self) -> Result<()> {
@@ -209,9 +206,4 @@ fn newest_pushed(
         }
     }
     Ok((newest, None))
-}
-
-/// The time in milliseconds.
-fn now(clock: &Arc<dyn Clock>) -> u64 {
-    clock.now().millis()
 }

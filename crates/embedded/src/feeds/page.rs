@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use kinfolk_core::feeds::{Delivery as Mode, Post, PostKey, PostState};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
+use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
 use super::Feeds;
 use super::deliveries::Undelivered;
 use super::inbox::{Inbox, unpack};
 use super::merge::{Merge, Source};
 use super::newest_pushed;
+use crate::edges::require_wanted;
 
 /// Whose feed, from where on, and how much.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ pub(crate) fn page(
     wanted: Wanted,
     is_given_up: &dyn Fn() -> bool,
 ) -> Result<Vec<Post>> {
-    Reader { feeds, wanted, is_given_up }.page(super::now(clock))
+    Reader { feeds, wanted, is_given_up }.page(clock.now().millis())
 }
 
 struct Reader<'a> {
@@ -67,13 +68,13 @@ impl<'a> Reader<'a> {
     /// Makes an inbox for the user, from the newest posts of all followees.
     fn fill(&self, now: u64) -> Result<Inbox> {
         let (feeds, of) = (self.feeds, self.wanted.of);
-        let capacity = feeds.inboxes.capacity();
+        let capacity = feeds.inboxes.capacity;
         let ticket = feeds.inboxes.begin(of, now);
         // Read after the inbox is there: the posts of later followees are brought in by themselves.
         let followees = self.feeds.edges.index.of(EdgeKind::Follow).followees(of);
         let mut merge = self.merge_authors(&followees, None)?;
         let (newest, from) = newest_pushed(capacity.entries, || {
-            self.require_wanted()?;
+            require_wanted(self.is_given_up)?;
             merge.next()
         })?;
         feeds.inboxes.fill(of, ticket, &newest, from.as_deref());
@@ -95,7 +96,7 @@ impl<'a> Reader<'a> {
         let is_wanted = move |key: &PostKey| {
             after.is_none_or(|after| *key > after) && reach.is_none_or(|reach| *key <= reach)
         };
-        let key_len = self.feeds.inboxes.capacity().key_len;
+        let key_len = self.feeds.inboxes.capacity.key_len;
         let delivered: Vec<PostKey> =
             inbox.keys().chunks(key_len).rev().filter_map(|key| unpack(ids, key)).filter(is_wanted).collect();
         let mut posted: Vec<PostKey> = undelivered.posts.iter().copied().filter(is_wanted).collect();
@@ -129,7 +130,7 @@ impl<'a> Reader<'a> {
     fn merge_authors(&self, authors: &[Id], after: Option<PostKey>) -> Result<Merge<'a>> {
         let mut sources: Vec<Source<'a>> = Vec::with_capacity(authors.len());
         for &author in authors {
-            self.require_wanted()?;
+            require_wanted(self.is_given_up)?;
             sources.push(Box::new(self.feeds.posts.by_author(author, after)));
         }
         Merge::new(sources)
@@ -140,17 +141,13 @@ impl<'a> Reader<'a> {
         self.feeds.edges.index.of(EdgeKind::Follow).contains(edge)
     }
 
-    fn require_wanted(&self) -> Result<()> {
-        if (self.is_given_up)() { Err(Error::Closed) } else { Ok(()) }
-    }
-
     /// Adds posts to a page until it is full: those that are there, of authors who are followed.
     fn show(&self, mut merge: Merge<'_>, posts: &mut Vec<Post>) -> Result<()> {
         let limit = self.wanted.limit;
         while posts.len() < limit
             && let Some((key, _)) = merge.next()?
         {
-            self.require_wanted()?;
+            require_wanted(self.is_given_up)?;
             if let Some(PostState::Present(post, _)) = self.feeds.posts.state(key.id)?
                 && self.follows(post.author)
             {

@@ -35,7 +35,7 @@ impl InboxStore for Embedded {
         // Before the inbox: what is delivered in between is then in it, and not promised.
         let as_of = Frontier::from(feeds.deliveries.delivered().on(Shard::ONLY));
         Ok(feeds.inboxes.look(of).map(|inbox| {
-            let keys = inbox.keys().chunks(feeds.inboxes.capacity().key_len);
+            let keys = inbox.keys().chunks(feeds.inboxes.capacity.key_len);
             let entries = keys.rev().filter_map(|key| unpack(ids, key)).collect();
             Inbox { entries, complete_from: inbox.complete_from().and_then(|key| unpack(ids, key)), as_of }
         }))

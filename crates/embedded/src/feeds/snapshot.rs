@@ -20,7 +20,6 @@ use super::Feeds;
 use super::inbox::{Inbox, key_len};
 use crate::disk::checksummed::write_beside;
 use crate::disk::files::{self, IoContext, remove_file, sync_folder};
-use crate::disk::id_encoding;
 
 const MAGIC: &[u8; 8] = b"KINFOLKI";
 const VERSION: u32 = 1;
@@ -30,7 +29,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 const KEYS_BYTES_MAX: u32 = 64 << 20;
 
 fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
-    files::file_head(MAGIC, [VERSION, id_encoding::id_len(ids) as u32], epoch, position)
+    files::file_head(MAGIC, [VERSION, ids.id_len() as u32], epoch, position)
 }
 
 /// Stores all inboxes, replacing what was stored before.
@@ -66,18 +65,12 @@ pub(crate) fn save(feeds: &Feeds) -> Result<()> {
 
 fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
     record.push(1);
-    id_encoding::push_id(record, of);
+    of.push_to(record);
     record.extend_from_slice(&inbox.seen_at.to_le_bytes());
     record.push(u8::from(inbox.complete_from().is_some()));
     record.extend_from_slice(inbox.complete_from().unwrap_or_default());
     record.extend_from_slice(&(inbox.keys().len() as u32).to_le_bytes());
     record.extend_from_slice(inbox.keys());
-}
-
-/// Drops all inboxes, also the stored ones.
-pub(crate) fn forget_all(feeds: &Feeds) -> Result<()> {
-    feeds.inboxes.clear();
-    forget_stored(feeds)
 }
 
 /// Drops the stored inboxes, also those that are being stored at the moment.
@@ -106,8 +99,8 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
     }
     let mut inboxes = Vec::new();
     while input.array()? == [1u8] {
-        let id = input.bytes(id_encoding::id_len(ids))?;
-        let id = id_encoding::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
+        let id = input.bytes(ids.id_len())?;
+        let id = ids.read(&id).ok_or_else(|| invalid("an id is not valid"))?;
         let seen_at = u64::from_le_bytes(input.array()?);
         let is_bounded = input.array()? == [1u8];
         let complete_from = if is_bounded { Some(input.bytes(key_len(ids))?) } else { None };

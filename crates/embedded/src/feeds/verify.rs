@@ -87,7 +87,7 @@ pub(crate) fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result
 /// What seems to be wrong with a user's inbox.
 fn faults(feeds: &Feeds, of: Id) -> Result<Vec<InboxFault>> {
     let Some(inbox) = feeds.inboxes.look(of) else { return Ok(Vec::new()) };
-    let capacity = feeds.inboxes.capacity();
+    let capacity = feeds.inboxes.capacity;
     if !inbox.is_in_order(capacity) {
         return Ok(vec![InboxFault::Disorder]);
     }
@@ -128,7 +128,7 @@ fn is_stray(feeds: &Feeds, key: PostKey) -> Result<bool> {
 
 /// Whether something is still wrong with an inbox. Between two batches of the writer that is certain.
 fn differs(feeds: &Feeds, WrongInbox { of, fault }: WrongInbox) -> Result<bool> {
-    let capacity = feeds.inboxes.capacity();
+    let capacity = feeds.inboxes.capacity;
     // Before the inbox: what is delivered in between is then in both, and not in neither.
     let due = match fault {
         InboxFault::Lacks(key) => is_due(feeds, of, key)?,
@@ -173,8 +173,8 @@ mod tests {
     }
 
     fn delivered(store: &Embedded) {
-        let feeds = &store.shared().feeds;
-        while feeds.deliveries.delivered() < store.shared().position() {
+        let feeds = &store.store.feeds;
+        while feeds.deliveries.delivered() < store.store.position() {
             std::thread::yield_now();
         }
     }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn what_an_inbox_lacks_or_has_too_much_is_found_and_repaired() {
         let (_folder, store, posts) = store();
-        let inboxes = &store.shared().feeds.inboxes;
+        let inboxes = &store.store.feeds.inboxes;
         let stray = PostKey { since: Timestamp::MAX, id: posts[7].id };
         inboxes.remove(READER, &[pack(posts[6])]);
         inboxes.push(READER, &pack(stray));
@@ -223,7 +223,7 @@ mod tests {
         block_on(store.delete_post(posts[0].id)).unwrap();
         block_on(store.delete_post(posts[7].id)).unwrap();
         delivered(&store);
-        store.shared().feeds.inboxes.push(READER, &pack(posts[7]));
+        store.store.feeds.inboxes.push(READER, &pack(posts[7]));
         assert_eq!(differences(&store), Vec::<String>::new());
         let edge = Edge { follower: READER, followee: AUTHOR };
         let commands = vec![EdgeCommand { action: EdgeAction::Unfollow, edge }];
@@ -236,17 +236,14 @@ mod tests {
     fn what_is_to_be_delivered_is_no_difference() {
         let (_folder, store, posts) = store();
         let lacking = |key| WrongInbox { of: READER, fault: InboxFault::Lacks(key) };
-        let shared = store.shared();
+        let shared = &store.store;
         shared.feeds.inboxes.remove(READER, &[pack(posts[7])]);
         assert!(differs(&shared.feeds, lacking(posts[7])).unwrap());
         let job = super::super::deliveries::Job::Push { author: AUTHOR, key: posts[7], after: None };
-        let delivery = super::super::deliveries::Delivery {
-            position: store.shared().position(),
-            at: Timestamp::MIN,
-            job,
-        };
+        let delivery =
+            super::super::deliveries::Delivery { position: store.store.position(), at: Timestamp::MIN, job };
         shared.feeds.deliveries.stop();
-        shared.feeds.deliveries.add(&[delivery], store.shared().position());
+        shared.feeds.deliveries.add(&[delivery], store.store.position());
         assert!(!differs(&shared.feeds, lacking(posts[7])).unwrap());
         shared.feeds.deliveries.finish(&delivery);
         assert!(differs(&shared.feeds, lacking(posts[7])).unwrap());

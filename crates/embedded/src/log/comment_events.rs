@@ -17,8 +17,7 @@ use std::sync::Arc;
 use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent};
 use kinfolk_core::{Id, KeyHash};
 
-use crate::disk::byte_reader::ByteReader;
-use crate::disk::id_encoding;
+use crate::disk::byte_reader::{ByteReader, push_bytes};
 
 const REPLY: u8 = 1;
 const WITH_KEY: u8 = 2;
@@ -150,14 +149,14 @@ impl LoggedCommentEvent {
                 push_body(bytes, body);
             }
             Self::Withdrawn { head, status, reason, by } => {
-                bytes.push(status_number(*status) | by.as_ref().map_or(0, |_| WITH_MODERATOR));
+                bytes.push(*status as u8 | by.as_ref().map_or(0, |_| WITH_MODERATOR));
                 push_head(bytes, *head);
                 push_bytes(bytes, reason.as_deref().unwrap_or_default().as_bytes());
                 by.iter().for_each(|by| push_moderator(bytes, by));
             }
             Self::Locked { parent, locked } => {
                 bytes.push(u8::from(*locked));
-                push_parent(bytes, *parent);
+                parent.push_to(bytes);
             }
         }
     }
@@ -197,36 +196,15 @@ impl LoggedCommentEvent {
     }
 }
 
-/// The number of a status on disk.
-pub(crate) fn status_number(status: CommentStatus) -> u8 {
-    match status {
-        CommentStatus::Active => 0,
-        CommentStatus::Deleted => 1,
-        CommentStatus::Removed => 2,
-        CommentStatus::Purged => 3,
-    }
-}
-
 /// The status of that number.
 pub(crate) fn status_from(number: u8) -> Option<CommentStatus> {
-    CommentStatus::ALL.into_iter().find(|&status| status_number(status) == number)
-}
-
-/// Appends what a thread belongs to.
-pub(crate) fn push_parent(bytes: &mut Vec<u8>, parent: Parent) {
-    bytes.push(parent.kind.number());
-    id_encoding::push_id(bytes, parent.id);
+    CommentStatus::ALL.into_iter().find(|&status| status as u8 == number)
 }
 
 fn push_head(bytes: &mut Vec<u8>, CommentHead { id, parent, author }: CommentHead) {
     bytes.extend_from_slice(&id.0.to_be_bytes());
-    push_parent(bytes, parent);
-    id_encoding::push_id(bytes, author);
-}
-
-fn push_bytes(bytes: &mut Vec<u8>, body: &[u8]) {
-    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(body);
+    parent.push_to(bytes);
+    author.push_to(bytes);
 }
 
 /// Appends who removed or purged a comment.
@@ -234,7 +212,7 @@ pub(crate) fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
     match moderator {
         Moderator::User(id) => {
             bytes.push(1);
-            id_encoding::push_id(bytes, *id);
+            id.push_to(bytes);
         }
         Moderator::Service(key) => {
             bytes.push(2);

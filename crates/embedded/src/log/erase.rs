@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,10 +28,7 @@ pub(crate) fn blank(
 ) -> Result<bool> {
     let mut header = vec![0; segment::HEADER_LEN as usize];
     let from = &segment.path;
-    let opened = match File::open(from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        other => other.during("opening", from)?,
-    };
+    let Some(opened) = File::open(from).if_found("opening", from)? else { return Ok(false) };
     opened.read_exact_at(&mut header, 0).during("reading", from)?;
     let file = File::create(to).during("creating", to)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
@@ -41,7 +38,7 @@ pub(crate) fn blank(
         Error::corrupt(format!("damage in {}; bodies were not erased: restore from a backup", from.display()))
     };
     loop {
-        let start = reader.offset();
+        let start = reader.offset;
         match reader.next()? {
             Next::Frame(frame, end) => {
                 let bytes = encode(frame, positions).filter(|bytes| start + bytes.len() as u64 == end);

@@ -24,8 +24,7 @@ use kinfolk_core::graph::{Edge, EdgeEvent};
 use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
 use super::comment_events::LoggedCommentEvent;
-use crate::disk::byte_reader::ByteReader;
-use crate::disk::id_encoding;
+use crate::disk::byte_reader::{ByteReader, push_bytes};
 
 /// Length and checksum.
 pub(crate) const PREFIX_LEN: usize = 8;
@@ -177,8 +176,8 @@ impl FrameBuilder {
             }
             EventBody::Posted(registration) => push_registration(bytes, registration),
             EventBody::PostDeleted { id, author, created_at } => {
-                id_encoding::push_id(bytes, *id);
-                id_encoding::push_id(bytes, *author);
+                id.push_to(bytes);
+                author.push_to(bytes);
                 push_time(bytes, *created_at);
             }
             EventBody::Comment(event) => event.encode(bytes),
@@ -201,8 +200,8 @@ impl FrameBuilder {
 }
 
 fn push_edge(bytes: &mut Vec<u8>, edge: Edge) {
-    id_encoding::push_id(bytes, edge.follower);
-    id_encoding::push_id(bytes, edge.followee);
+    edge.follower.push_to(bytes);
+    edge.followee.push_to(bytes);
 }
 
 fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
@@ -213,12 +212,11 @@ fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
         | flag(key.is_some(), WITH_KEY)
         | flag(*is_id_generated, GENERATED_ID);
     bytes.push(flags);
-    id_encoding::push_id(bytes, post.id);
-    id_encoding::push_id(bytes, post.author);
+    post.id.push_to(bytes);
+    post.author.push_to(bytes);
     push_time(bytes, post.created_at);
     if let Some(payload) = &post.payload {
-        bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(payload.as_bytes());
+        push_bytes(bytes, payload.as_bytes());
     }
     bytes.extend_from_slice(key.as_ref().map_or(&[][..], |key| key));
 }

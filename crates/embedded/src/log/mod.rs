@@ -14,9 +14,7 @@ mod segment;
 mod sync;
 mod writer;
 
-pub(crate) use comment_events::{
-    CommentHead, LoggedBody, LoggedCommentEvent, push_moderator, push_parent, status_from, status_number,
-};
+pub(crate) use comment_events::{CommentHead, LoggedBody, LoggedCommentEvent, push_moderator, status_from};
 pub(crate) use erase::{ERASING_FILE, blank};
 pub(crate) use frame::{Event, EventBody, FrameBuilder};
 pub(crate) use reader::LogReader;

@@ -26,7 +26,7 @@ pub(crate) struct FrameReader<'a> {
     file: io::BufReader<File>,
     path: &'a Path,
     ids: IdKind,
-    offset: u64,
+    pub offset: u64,
 }
 
 impl<'a> FrameReader<'a> {
@@ -36,11 +36,6 @@ impl<'a> FrameReader<'a> {
         let mut file = io::BufReader::with_capacity(256 << 10, file);
         file.seek(SeekFrom::Start(offset)).during("reading", path)?;
         Ok(Self { file, path, ids, offset })
-    }
-
-    /// Where the next frame starts.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// The next frame.
@@ -102,11 +97,6 @@ pub(crate) struct LogReader {
 }
 
 impl LogReader {
-    /// A reader of an open log.
-    pub(crate) fn new(ids: IdKind, segments: Arc<Segments>) -> Self {
-        Self { ids, segments }
-    }
-
     /// Changes up to and including this position are gone.
     pub(crate) fn trimmed(&self) -> Sequence {
         let segments = self.segments.0.read();
@@ -120,9 +110,14 @@ impl LogReader {
 
     /// The segment that holds a position, if it is kept.
     pub(crate) fn segment_of(&self, position: Sequence) -> Option<Segment> {
+        self.find(position).map(|(segment, _)| segment)
+    }
+
+    /// The segment that holds a position, and where the one after it starts.
+    fn find(&self, position: Sequence) -> Option<(Segment, Option<Sequence>)> {
         let segments = self.segments.0.read();
-        let following = segments.partition_point(|segment| segment.first <= position);
-        following.checked_sub(1).and_then(|at| segments.get(at)).cloned()
+        let at = segments.partition_point(|segment| segment.first <= position).checked_sub(1)?;
+        Some((segments[at].clone(), segments.get(at + 1).map(|following| following.first)))
     }
 
     /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
@@ -176,7 +171,7 @@ impl LogReader {
         let offset = start.checked_sub(1).map_or(segment::HEADER_LEN, |entry| index[entry].1);
         let mut reader = FrameReader::open(&segment.path, self.ids, offset)?;
         while budget.is_left() && *at < newest {
-            let start = reader.offset();
+            let start = reader.offset;
             let (frame, bytes) = match reader.next()? {
                 Next::Frame(frame, end) => (frame, end - start),
                 Next::Unused => return Ok(()),
@@ -197,14 +192,9 @@ impl LogReader {
         Ok(())
     }
 
-    /// The segment that holds a position, and where the one after it starts. Indexes it if nobody has yet.
+    /// As [`LogReader::find`]. Indexes the segment if nobody has yet.
     fn locate(&self, position: Sequence) -> Result<Option<(Segment, Option<Sequence>)>> {
-        let find = || {
-            let segments = self.segments.0.read();
-            let at = segments.partition_point(|segment| segment.first <= position).checked_sub(1)?;
-            Some((segments[at].clone(), segments.get(at + 1).map(|following| following.first)))
-        };
-        let Some((mut segment, following)) = find() else { return Ok(None) };
+        let Some((mut segment, following)) = self.find(position) else { return Ok(None) };
         if segment.index.is_none() {
             let index =
                 index_segment(&segment.path).map_err(|error| io_error("reading", &segment.path, &error))?;
@@ -288,7 +278,7 @@ mod tests {
             };
             let segments = Arc::new(Segments::default());
             segments.0.write().extend([segment(1, index), segment(11, Some(Vec::new()))]);
-            let reader = LogReader::new(IdKind::Integer, Arc::clone(&segments));
+            let reader = LogReader { ids: IdKind::Integer, segments: Arc::clone(&segments) };
             let reading = std::thread::spawn(move || reader.read(Sequence::START, Sequence(10), 100));
             // It can be opened for writing once the reader has begun to open it.
             let mut open = File::options();

@@ -57,7 +57,7 @@ pub(crate) fn recover(
     let instead = "the disk is full: the end of the change log is not marked until something is written";
     files::unless_full(mark.record(end).and_then(|()| mark.sync()), instead)?;
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
-    let reader = LogReader::new(identity.ids, Arc::clone(&segments));
+    let reader = LogReader { ids: identity.ids, segments: Arc::clone(&segments) };
     let Scan { offset, next, started_at, .. } = scan;
     let end = LogEnd { offset, next, started_at, mark };
     let writer = LogWriter::open(folder, identity, sizes, segments, end)?;
@@ -192,7 +192,7 @@ impl Scan {
         self.started_at = None;
         let mut index = Vec::new();
         let end = loop {
-            let start = reader.offset();
+            let start = reader.offset;
             match reader.next()? {
                 Next::Frame(frame, _) => {
                     let Some(last) = frame.events.last() else {
@@ -212,7 +212,7 @@ impl Scan {
             }
         };
         segment.index = Some(index);
-        self.offset = reader.offset();
+        self.offset = reader.offset;
         Ok(matches!(end, Next::Unused))
     }
 
@@ -298,7 +298,8 @@ mod tests {
             replayed += frame.events.len();
             Ok(())
         };
-        recover(&StoreFolder::new(&lock, &Arc::default()), identity, sizes, Sequence::START, replay).unwrap();
+        recover(&StoreFolder { lock, health: Arc::default() }, identity, sizes, Sequence::START, replay)
+            .unwrap();
         assert_eq!(replayed, 1);
     }
 }

@@ -48,9 +48,10 @@ impl Oldest {
         self.newest_at.is_some_and(|newest_at| newest_at < keep_after)
     }
 
-    fn is_surplus(&self, retention: &Retention) -> bool {
+    fn is_to_be_trimmed(&self, retention: &Retention, next: Sequence) -> bool {
         let is_too_large = self.following.is_some() && self.total > retention.keep_bytes;
-        is_too_large || self.is_too_old(retention.keep_after)
+        let is_surplus = is_too_large || self.is_too_old(retention.keep_after);
+        is_surplus && self.following.unwrap_or(next).0 <= retention.needed_after.0 + 1
     }
 }
 
@@ -79,10 +80,7 @@ impl LogReader {
 
     /// Whether something is to be trimmed that nothing needs.
     pub(crate) fn is_to_be_trimmed(&self, retention: &Retention, newest: Sequence) -> bool {
-        Oldest::of(&self.segments).is_some_and(|oldest| {
-            let end = oldest.following.unwrap_or(newest.next());
-            oldest.is_surplus(retention) && end.0 <= retention.needed_after.0 + 1
-        })
+        Oldest::of(&self.segments).is_some_and(|oldest| oldest.is_to_be_trimmed(retention, newest.next()))
     }
 
     /// The position up to which changes are too old to be kept though a start would need them, if there are such.
@@ -97,8 +95,7 @@ impl LogWriter {
     /// Removes the oldest segments that retention does not keep and that nothing needs any more.
     pub(crate) fn trim(&mut self, retention: &Retention) -> Result<()> {
         while let Some(oldest) = Oldest::of(&self.segments) {
-            let end = oldest.following.unwrap_or(self.next());
-            if !oldest.is_surplus(retention) || end.0 > retention.needed_after.0 + 1 {
+            if !oldest.is_to_be_trimmed(retention, self.next()) {
                 return Ok(());
             }
             if oldest.following.is_none() {

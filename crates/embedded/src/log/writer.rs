@@ -110,17 +110,15 @@ impl LogWriter {
         self.next
     }
 
-    /// Why nothing can be appended any more, if that is so.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.store_folder.health.refusal()
+    /// Returns an error if nothing can be appended any more.
+    pub(crate) fn require_writable(&self) -> Result<()> {
+        self.store_folder.health.require_writable()
     }
 
     /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync. A full disk leaves the log
     /// unchanged; after any other failure the frame may or may not be on disk, and no further write is tried.
     pub(crate) fn write(&mut self, frame: &[u8], count: u64, newest_at: Timestamp) -> Result<()> {
-        if let Some(reason) = self.failure() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        self.require_writable()?;
         if self.started_at.is_some_and(|started_at| self.is_old(started_at, newest_at)) {
             match self.roll() {
                 // Without room for another segment, this one goes on.
@@ -217,9 +215,7 @@ impl LogWriter {
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
     pub(crate) fn close_segment_of(&mut self, position: Sequence) -> Result<()> {
-        if let Some(reason) = self.failure() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        self.require_writable()?;
         let open = self.segments.0.read().back().is_some_and(|segment| segment.first <= position);
         if open && position < self.next {
             self.roll()?;

@@ -4,14 +4,12 @@
 use kinfolk_core::graph::ListKey;
 use kinfolk_core::{Id, IdKind, Timestamp};
 
-use crate::disk::id_encoding;
-
 /// The bits of a time.
 pub(crate) const TIME_MASK: u64 = (1 << 48) - 1;
 
 pub(crate) fn push_list_key(key: &mut Vec<u8>, at: ListKey) {
     key.extend_from_slice(&(!at.since.millis() & TIME_MASK).to_be_bytes()[2..]);
-    id_encoding::push_id(key, complement(at.id));
+    complement(at.id).push_to(key);
 }
 
 pub(crate) fn complement(id: Id) -> Id {
@@ -24,7 +22,7 @@ pub(crate) fn complement(id: Id) -> Id {
 pub(crate) fn read_list_key(ids: IdKind, bytes: &[u8]) -> Option<ListKey> {
     let (since, id) = bytes.split_at_checked(6)?;
     let since = Timestamp::from_millis(!read_time(since)? & TIME_MASK);
-    Some(ListKey { since, id: complement(id_encoding::read_id(ids, id)?) })
+    Some(ListKey { since, id: complement(ids.read(id)?) })
 }
 
 pub(crate) fn read_time(bytes: &[u8]) -> Option<u64> {

@@ -17,7 +17,6 @@ use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAcces
 
 use super::{LsmTree, damaged_row, decode_since, since_value};
 use crate::disk::byte_reader::ByteReader;
-use crate::disk::id_encoding;
 
 /// The keys of a tree: rows that begin with a tag, and whose values end with the time when the key was used, in 48 bits.
 #[derive(Clone, Debug)]
@@ -67,9 +66,9 @@ pub(crate) struct KeyRow {
 impl KeyRow {
     /// Appends it as a record of a backup.
     pub(crate) fn push_to(&self, bytes: &mut Vec<u8>) {
-        id_encoding::push_id(bytes, self.author);
+        self.author.push_to(bytes);
         bytes.extend_from_slice(&self.hash);
-        id_encoding::push_id(bytes, self.used.id);
+        self.used.id.push_to(bytes);
         bytes.extend_from_slice(&since_value(self.used.at));
     }
 }
@@ -99,7 +98,7 @@ impl IdempotencyKeys {
 
     fn key(&self, author: Id, hash: &KeyHash) -> Vec<u8> {
         let mut key = vec![self.tag];
-        id_encoding::push_id(&mut key, author);
+        author.push_to(&mut key);
         key.extend_from_slice(hash);
         key
     }
@@ -120,7 +119,7 @@ impl IdempotencyKeys {
     pub(crate) fn put(&self, tree: &LsmTree, row: KeyRow) {
         let mut record = vec![self.tag];
         row.push_to(&mut record);
-        let value = record.split_off(1 + id_encoding::id_len(self.authors) + row.hash.len());
+        let value = record.split_off(1 + self.authors.id_len() + row.hash.len());
         tree.insert(record, value);
     }
 
@@ -160,7 +159,7 @@ impl IdempotencyKeys {
         clamped: &dyn Fn(Timestamp) -> Timestamp,
     ) -> Option<KeyRow> {
         let (author, hash) = (block.id()?, block.take()?);
-        let id = id_encoding::read_id(self.ids, block.slice(id_encoding::id_len(self.ids))?)?;
+        let id = self.ids.read(block.slice(self.ids.id_len())?)?;
         let at = clamped(decode_since(&block.take::<6>()?)?);
         Some(KeyRow { author, hash, used: KeyUse { id, at } })
     }

@@ -4,7 +4,6 @@
 //! `current`: number u64 | XXH3-128 of the file `vNUMBER` u128 | kind of checksum u8 (0), little-endian.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use kinfolk_core::{Error, Result};
@@ -15,19 +14,14 @@ use crate::disk::files::IoContext;
 /// Refuses a tree whose list of tables is not the one that was written. A folder without a tree is none of its business.
 pub(crate) fn require_intact(tree: &Path) -> Result<()> {
     let current = tree.join("current");
-    let pointer = match fs::read(&current) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other.during("reading", &current)?,
-    };
+    let Some(pointer) = fs::read(&current).if_found("reading", &current)? else { return Ok(()) };
     let damaged =
         |path: &Path| Error::corrupt(format!("{} is damaged; restore from a backup", path.display()));
     let (number, checksum) = read_pointer(&pointer).ok_or_else(|| damaged(&current))?;
     let list = tree.join(format!("v{number}"));
-    match fs::read(&list) {
-        Ok(bytes) if xxh3_128(&bytes) == checksum => Ok(()),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).during("reading", &list),
-        _ => Err(damaged(&list)),
-    }
+    let found = fs::read(&list).if_found("reading", &list)?;
+    let is_intact = found.is_some_and(|bytes| xxh3_128(&bytes) == checksum);
+    if is_intact { Ok(()) } else { Err(damaged(&list)) }
 }
 
 /// The number of the list, and its checksum.

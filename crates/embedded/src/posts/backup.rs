@@ -14,7 +14,7 @@ use kinfolk_core::feeds::Post;
 
 use super::{Posts, Record};
 use crate::disk::backup_file::{BackupPart, Reader};
-use crate::disk::id_encoding::push_id;
+use crate::disk::byte_reader::push_bytes;
 use crate::lsm::{RestoreOptions, TreeRestore};
 
 const POSTS: u32 = 256;
@@ -32,16 +32,14 @@ pub(crate) fn back_up(posts: &Posts) -> Result<BackupPart> {
             POSTS,
             records,
             |block, (id, record)| {
-                let record = record.encode();
-                push_id(block, id);
-                block.extend_from_slice(&(record.len() as u32).to_le_bytes());
-                block.extend_from_slice(&record);
+                id.push_to(block);
+                push_bytes(block, &record.encode());
             },
             report,
         )?;
         totals.keys = out.write_rows(KEYS, keys, |block, key| key.push_to(block), |_| {})?;
         let newest = newest_generated_id.map(Ok).into_iter();
-        out.write_rows(NEWEST_GENERATED, newest, push_id, |_| {})?;
+        out.write_rows(NEWEST_GENERATED, newest, |block, id| id.push_to(block), |_| {})?;
         Ok(())
     }))
 }

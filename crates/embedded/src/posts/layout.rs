@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState};
 use kinfolk_core::{Id, IdKind, Timestamp};
 
-use crate::disk::id_encoding;
 use crate::lsm::{decode_since, push_list_key, read_list_key, since_value};
 
 pub(crate) const RECORD: u8 = 1;
@@ -41,7 +40,7 @@ impl Record {
         };
         let mut value = Vec::with_capacity(1 + 16 + 6 + payload.len());
         value.push(flags);
-        id_encoding::push_id(&mut value, author);
+        author.push_to(&mut value);
         value.extend_from_slice(&since_value(created_at));
         value.extend_from_slice(payload.as_bytes());
         value
@@ -50,9 +49,9 @@ impl Record {
     /// Reads the value of the row of `id`.
     pub(crate) fn decode(id: Id, value: &[u8]) -> Option<Self> {
         let (&flags, rest) = value.split_first()?;
-        let (author, rest) = rest.split_at_checked(id_encoding::id_len(id.kind()))?;
+        let (author, rest) = rest.split_at_checked(id.kind().id_len())?;
         let (created_at, payload) = rest.split_at_checked(6)?;
-        let author = id_encoding::read_id(id.kind(), author)?;
+        let author = id.kind().read(author)?;
         let created_at = decode_since(created_at)?;
         if flags == DELETED {
             return payload.is_empty().then_some(Self::Deleted { author, created_at });
@@ -79,7 +78,7 @@ pub(crate) fn read_presence(value: &[u8]) -> Option<bool> {
     value.first().map(|flags| flags & DELETED == 0)
 }
 
-fn delivery_flag(delivery: Delivery) -> u8 {
+pub(crate) fn delivery_flag(delivery: Delivery) -> u8 {
     match delivery {
         Delivery::Push => 0,
         Delivery::Pull => PULLED,
@@ -94,15 +93,10 @@ fn read_delivery(flags: u8) -> Option<Delivery> {
     }
 }
 
-/// The value of a row by author.
-pub(crate) fn author_value(delivery: Delivery) -> [u8; 1] {
-    [delivery_flag(delivery)]
-}
-
 fn tagged(tag: u8, id: Id) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + 16 + 6 + 16);
     key.push(tag);
-    id_encoding::push_id(&mut key, id);
+    id.push_to(&mut key);
     key
 }
 
@@ -130,14 +124,14 @@ pub(crate) fn pulled_key(author: Id) -> Vec<u8> {
 
 /// The id after the tag, where there is nothing else.
 pub(crate) fn read_tagged(ids: IdKind, key: &[u8]) -> Option<Id> {
-    id_encoding::read_id(ids, key.get(1..)?)
+    ids.read(key.get(1..)?)
 }
 
 /// The author and the key of a row by author, and how the post is delivered.
 pub(crate) fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, PostKey, Delivery)> {
-    let (author, at) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
+    let (author, at) = key.get(1..)?.split_at_checked(ids.id_len())?;
     let [flags] = value else { return None };
-    Some((id_encoding::read_id(ids, author)?, read_list_key(ids, at)?, read_delivery(*flags)?))
+    Some((ids.read(author)?, read_list_key(ids, at)?, read_delivery(*flags)?))
 }
 
 #[cfg(test)]
@@ -167,11 +161,11 @@ mod tests {
                 let value = record.encode();
                 assert_eq!(read_presence(&value), Some(matches!(record, Record::Present(..))));
                 assert_eq!(Record::decode(of(7), &value), Some(record));
-                assert_eq!(Record::decode(of(7), &value[..id_encoding::id_len(ids)]), None);
+                assert_eq!(Record::decode(of(7), &value[..ids.id_len()]), None);
             }
             let at = PostKey { since: Timestamp::from_millis(5), id: of(7) };
             let key = author_key(of(9), at);
-            let row = read_author_row(ids, &key, &author_value(Delivery::Pull));
+            let row = read_author_row(ids, &key, &[delivery_flag(Delivery::Pull)]);
             assert_eq!(row, Some((of(9), at, Delivery::Pull)));
             assert_eq!(read_tagged(ids, &pulled_key(of(9))), Some(of(9)));
         }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState, Registration};
-use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
@@ -35,7 +35,6 @@ pub(crate) use planning::VisiblePosts;
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
-use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
 use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, LsmTree, Shared};
 use crate::projection::{Difference, Row, TreeProjection, difference};
@@ -116,15 +115,10 @@ impl Posts {
         Arc::clone(&self.pulled.read())
     }
 
-    /// The post that an author's key stands for, unless the key has expired.
-    fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
-        self.keys.find(&self.tree, author, hash, now)
-    }
-
     /// The newest id that the store made, if it ever made one.
     pub(crate) fn newest_generated_id(&self) -> Result<Option<Id>> {
         let value = self.tree.get(layout::NEWEST_GENERATED_KEY)?;
-        value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
+        value.map(|value| self.ids.read(&value).ok_or_else(damaged)).transpose()
     }
 
     fn put(&self, registration: &Registration, at: Timestamp) {
@@ -152,13 +146,13 @@ impl Posts {
         if delivery == Delivery::Pull {
             self.note_pulled(author);
         }
-        self.tree.insert(layout::author_key(author, at), layout::author_value(delivery));
+        self.tree.insert(layout::author_key(author, at), [layout::delivery_flag(delivery)]);
     }
 
     /// Remembers the newest id that the store made.
     pub(crate) fn put_newest_generated_id(&self, id: Id) {
         let mut value = Vec::with_capacity(16);
-        id_encoding::push_id(&mut value, id);
+        id.push_to(&mut value);
         self.tree.insert(layout::NEWEST_GENERATED_KEY, value);
     }
 

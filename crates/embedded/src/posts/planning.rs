@@ -32,7 +32,7 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
-        self.store.posts.keyed(author, key, now)
+        self.store.posts.keys.find(&self.store.posts.tree, author, key, now)
     }
 
     fn followers(&self, author: Id) -> u64 {

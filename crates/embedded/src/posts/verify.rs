@@ -80,7 +80,7 @@ impl Posts {
     }
 
     /// Who has registered a post, whether or not it is there.
-    pub(super) fn author_of(&self, id: Id) -> Result<Option<Id>> {
+    pub(crate) fn author_of(&self, id: Id) -> Result<Option<Id>> {
         Ok(self.record(id)?.map(|record| match record {
             Record::Present(post, _) => post.author,
             Record::Deleted { author, .. } => author,
@@ -126,10 +126,12 @@ mod tests {
         let before = listed(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
 
-        let posts = &store.shared().posts;
+        let posts = &store.store.posts;
         let stray = PostKey { since: Timestamp::MIN, id: truth[3].id };
-        posts.tree.insert(layout::author_key(author, stray), layout::author_value(Delivery::Pull));
-        posts.tree.insert(layout::author_key(author, truth[4].key()), layout::author_value(Delivery::Push));
+        posts.tree.insert(layout::author_key(author, stray), [layout::delivery_flag(Delivery::Pull)]);
+        posts
+            .tree
+            .insert(layout::author_key(author, truth[4].key()), [layout::delivery_flag(Delivery::Push)]);
         posts.tree.remove(layout::author_key(author, truth[5].key()));
         *posts.pulled.write() = [].into();
         let found = store.verify(false, &|_| {}).unwrap();
@@ -140,7 +142,7 @@ mod tests {
         let store = Embedded::open(folder.path(), settings).unwrap();
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         assert_eq!(listed(&store), before);
-        assert_eq!(*store.shared().posts.pulled_authors(), [author]);
+        assert_eq!(*store.store.posts.pulled_authors(), [author]);
     }
 
     /// What is known in memory may be missing from the rows: nobody would notice before the next start.
@@ -152,7 +154,7 @@ mod tests {
         let author = Id::Integer(1);
         let request = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         block_on(store.register(request)).unwrap();
-        let posts = &store.shared().posts;
+        let posts = &store.store.posts;
         posts.tree.remove(layout::pulled_key(author));
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 1);
         assert!(store.verify(true, &|_| {}).unwrap().repaired);

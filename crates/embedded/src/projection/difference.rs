@@ -36,7 +36,7 @@ pub(crate) trait Fault: fmt::Display + Send + Sync {
 }
 
 /// A count that a projection keeps.
-pub(crate) trait Count {
+pub(crate) trait Count: fmt::Display + Send + Sync {
     /// The count as it is stored.
     fn stored(&self) -> Result<u64>;
 
@@ -48,6 +48,21 @@ pub(crate) trait Count {
 
     /// The difference between what is stored and what was found.
     fn difference(&self, stored: u64, found: u64) -> Difference;
+}
+
+/// A count may be wrong as soon as it is suspected; only a recount says so, and corrects it.
+impl<C: Count> Fault for C {
+    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
+        Ok(None)
+    }
+
+    fn repair(&self, _: Timestamp) -> Result<()> {
+        Ok(())
+    }
+
+    fn count(&self) -> Option<&dyn Count> {
+        Some(self)
+    }
 }
 
 /// A fault, with the projection that has it.

@@ -108,14 +108,9 @@ pub(crate) trait Projection: Send + Sync {
 }
 
 /// All projections of a store, in the order in which a batch is applied to them.
-pub(crate) struct Projections(Vec<Box<dyn Projection>>);
+pub(crate) struct Projections(pub Vec<Box<dyn Projection>>);
 
 impl Projections {
-    /// The list of a store.
-    pub(crate) fn new(all: Vec<Box<dyn Projection>>) -> Self {
-        Self(all)
-    }
-
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Projection> {
         self.0.iter().map(|projection| &**projection)

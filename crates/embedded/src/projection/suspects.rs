@@ -96,13 +96,20 @@ mod tests {
     use crate::projection::{Count, Counting, Fault};
 
     /// A fault of nothing.
-    struct Nothing {
-        is_count: bool,
-    }
+    struct Nothing;
+
+    /// A count of nothing.
+    struct NoCount;
 
     impl fmt::Display for Nothing {
         fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             out.write_str("nothing")
+        }
+    }
+
+    impl fmt::Display for NoCount {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("no count")
         }
     }
 
@@ -114,13 +121,9 @@ mod tests {
         fn repair(&self, _: Timestamp) -> Result<()> {
             Ok(())
         }
-
-        fn count(&self) -> Option<&dyn Count> {
-            self.is_count.then_some(self)
-        }
     }
 
-    impl Count for Nothing {
+    impl Count for NoCount {
         fn stored(&self) -> Result<u64> {
             Ok(0)
         }
@@ -134,7 +137,7 @@ mod tests {
         }
 
         fn difference(&self, _: u64, _: u64) -> Difference {
-            Arc::new(Self { is_count: true })
+            Arc::new(Self)
         }
     }
 
@@ -149,8 +152,8 @@ mod tests {
         };
         let mut suspects = Suspects::new(&settle, &|_| {});
         for _ in 0..20_000 {
-            suspects.add(Arc::new(Nothing { is_count: false })).unwrap();
-            suspects.add(Arc::new(Nothing { is_count: true })).unwrap();
+            suspects.add(Arc::new(Nothing)).unwrap();
+            suspects.add(Arc::new(NoCount)).unwrap();
             assert!(suspects.held.len() < TOGETHER && suspects.counts.len() < COUNTS_MAX);
         }
         let report = suspects.finish().unwrap();

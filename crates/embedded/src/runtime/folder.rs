@@ -16,11 +16,6 @@ pub(crate) struct StoreFolder {
 }
 
 impl StoreFolder {
-    /// The folder that a lock holds.
-    pub(crate) fn new(lock: &Arc<FolderLock>, health: &Arc<Health>) -> Self {
-        Self { lock: Arc::clone(lock), health: Arc::clone(health) }
-    }
-
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         self.lock.path()

@@ -26,6 +26,11 @@ impl Health {
         self.refusal.get().map(String::as_str)
     }
 
+    /// Returns an error if writes are refused.
+    pub(crate) fn require_writable(&self) -> Result<()> {
+        self.refusal().map_or(Ok(()), |reason| Err(Error::ReadOnly { reason: reason.to_owned() }))
+    }
+
     /// Which thread has died, and why, if one has.
     pub(crate) fn death(&self) -> Option<&str> {
         self.death.get().map(String::as_str)
@@ -33,7 +38,7 @@ impl Health {
 
     /// The error of a request that the writer can't take any more.
     pub(crate) fn gone(&self) -> Error {
-        self.refusal().map_or(Error::Closed, |reason| Error::ReadOnly { reason: reason.to_owned() })
+        self.require_writable().err().unwrap_or(Error::Closed)
     }
 
     fn note_death(&self, thread: &str, cause: &str) {

@@ -30,18 +30,12 @@ pub enum Layer {
     Index,
 }
 
-impl Layer {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::WriterQueue, Self::LogSync, Self::Rows, Self::Index];
-
-    /// The name in metrics and spans.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WriterQueue => "writer_queue",
-            Self::LogSync => "log_sync",
-            Self::Rows => "rows",
-            Self::Index => "index",
-        }
+kinfolk_core::names! {
+    Layer {
+        WriterQueue => "writer_queue",
+        LogSync => "log_sync",
+        Rows => "rows",
+        Index => "index",
     }
 }
 
@@ -169,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
         let edge = |followee| Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
-        let counts = |store: &Embedded| Layer::ALL.map(|layer| store.shared().layers.snapshot(layer).count());
+        let counts = |store: &Embedded| Layer::ALL.map(|layer| store.store.layers.snapshot(layer).count());
         assert_eq!(counts(&store), [0; 4]);
         for followee in 2..5 {
             let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: edge(followee) }];
@@ -182,7 +176,7 @@ mod tests {
         block_on(store.list(list, None, 9, Frontier::EMPTY)).unwrap();
         block_on(store.since(EdgeKind::Follow, &[edge(2)], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0]);
-        block_on(store.contains_one(EdgeKind::Follow, edge(2), Frontier::EMPTY)).unwrap();
+        assert_eq!(store.contains_now(EdgeKind::Follow, edge(2), Frontier::EMPTY), Some(true));
         block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN - 1], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0], "single checks and small bulks are not measured");
         block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN], Frontier::EMPTY)).unwrap();

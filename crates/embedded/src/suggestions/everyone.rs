@@ -14,9 +14,8 @@ use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
 use super::{ComputedSuggestions, Run, record};
-use crate::disk::id_encoding;
 use crate::edges::index::{Scratch, UsersById};
-use crate::lsm::tree_error;
+use crate::lsm::{compact_fully, tree_error};
 use crate::runtime::signal;
 
 /// How many users a thread takes at a time.
@@ -63,7 +62,7 @@ pub(crate) fn compute(
     };
     let run = work.run(&tree, run, watch)?;
     if run.finished_at.is_some() && !is_first {
-        suggestions.compact(&tree)?;
+        compact_fully(&tree, &suggestions.sequence)?;
     }
     Ok(SuggestionRunReport {
         users: run.users - resumed,
@@ -97,7 +96,7 @@ impl Work<'_> {
                 scope.spawn(move || self.walk_groups(&send));
             }
             drop(send);
-            let total = run.users + self.users.len() as u64;
+            let total = run.users + self.users.len as u64;
             let mut output =
                 Output { suggestions: self.suggestions, tree, run, ingestion: None, bytes: 0, users: 0 };
             let ended = self.write_groups(&results, &mut output, total, watch);
@@ -129,12 +128,12 @@ impl Work<'_> {
         loop {
             let group = self.next.fetch_add(1, Ordering::Relaxed);
             let from = group * GROUP_USERS;
-            if from >= self.users.len() || !self.wait_for_window(group) {
+            if from >= self.users.len || !self.wait_for_window(group) {
                 break;
             }
-            let users = from..self.users.len().min(from + GROUP_USERS);
+            let users = from..self.users.len.min(from + GROUP_USERS);
             let records: Result<Vec<Record>> =
-                users.map(|at| self.walk_one(self.users.get(at), &mut scratch)).collect();
+                users.map(|at| self.walk_one((self.users.get)(at), &mut scratch)).collect();
             if results.send((group, records)).is_err() {
                 break;
             }
@@ -174,7 +173,7 @@ impl Work<'_> {
                 Err(RecvTimeoutError::Timeout) if watch(output.run.users, total) => {}
                 Err(RecvTimeoutError::Timeout) => return Ok(false),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(expected == self.users.len().div_ceil(GROUP_USERS));
+                    return Ok(expected == self.users.len.div_ceil(GROUP_USERS));
                 }
             }
             while let Some(records) = early.remove(&expected) {
@@ -215,7 +214,7 @@ impl<'a> Output<'a> {
     fn push(&mut self, records: &[Record]) -> Result<()> {
         for (of, record) in records {
             let mut key = Vec::with_capacity(16);
-            id_encoding::push_id(&mut key, *of);
+            of.push_to(&mut key);
             match record {
                 Some(record) => {
                     self.bytes += key.len() + record.len();

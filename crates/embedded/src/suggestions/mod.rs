@@ -4,7 +4,6 @@
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
 mod everyone;
-mod import;
 mod port;
 mod record;
 mod run;
@@ -21,13 +20,11 @@ use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, Seq
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use everyone::compute;
-pub(crate) use import::store_computed;
 pub(crate) use run::Run;
 
 use crate::disk::files::{self, IoContext};
-use crate::disk::id_encoding;
 use crate::edges::Edges;
-use crate::lsm::{compact_fully, open_tree, tree_error};
+use crate::lsm::{open_tree, tree_error};
 use crate::runtime::folder::StoreFolder;
 
 const FOLDER: &str = "suggestions";
@@ -58,7 +55,7 @@ impl ComputedSuggestions {
             edges: Arc::clone(edges),
             store_folder: store_folder.clone(),
             newest: Mutex::new(Run::read(&folder)),
-            ids: edges.rows.ids(),
+            ids: edges.rows.ids,
             sequence: SequenceNumberCounter::default(),
             tree: RwLock::default(),
             running: Mutex::new(()),
@@ -106,7 +103,7 @@ impl ComputedSuggestions {
     pub(crate) fn get(&self, of: Id) -> Option<StoredSuggestions> {
         let tree = self.tree.read().clone()?;
         let mut key = Vec::with_capacity(16);
-        id_encoding::push_id(&mut key, of);
+        of.push_to(&mut key);
         let stored = tree.get(&key, SeqNo::MAX).map_err(tree_error);
         let value = stored.inspect_err(|error| {
             tracing::warn!(%error, "stored suggestions can't be read; a walk takes their place");
@@ -123,11 +120,6 @@ impl ComputedSuggestions {
         run.write(&self.folder)?;
         *self.newest.lock() = Some(run.clone());
         Ok(())
-    }
-
-    /// Drops what was overwritten.
-    fn compact(&self, tree: &AnyTree) -> Result<()> {
-        compact_fully(tree, &self.sequence)
     }
 
     fn report(&self, done: u64, total: u64) {

@@ -13,10 +13,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use kinfolk_core::suggestions::{Score, StoredSuggestions, Suggestion};
-use kinfolk_core::{Id, IdKind, Timestamp};
+use kinfolk_core::{Id, IdKind, Timestamp, varint};
 
 use crate::disk::byte_reader::ByteReader;
-use crate::disk::id_encoding;
+use crate::lsm::{decode_since, since_value};
 
 const VERSION: u8 = 1;
 
@@ -33,16 +33,16 @@ pub(crate) fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
     }
     let mut bytes = Vec::with_capacity(64 + items.len() * 32);
     bytes.push(VERSION);
-    bytes.extend_from_slice(&computed_at.millis().to_be_bytes()[2..]);
-    push_number(&mut bytes, between.len() as u64);
-    between.iter().for_each(|&id| id_encoding::push_id(&mut bytes, id));
+    bytes.extend_from_slice(&since_value(computed_at));
+    varint::push(&mut bytes, between.len() as u64);
+    between.iter().for_each(|&id| id.push_to(&mut bytes));
     for item in items {
-        id_encoding::push_id(&mut bytes, item.id);
-        push_number(&mut bytes, u64::from(item.mutual_count));
-        push_number(&mut bytes, item.score.0);
-        push_number(&mut bytes, (f64::from(item.mutual_count) / item.jaccard + 0.5) as u64);
-        push_number(&mut bytes, item.via.len() as u64);
-        item.via.iter().for_each(|id| push_number(&mut bytes, places[id]));
+        item.id.push_to(&mut bytes);
+        varint::push(&mut bytes, u64::from(item.mutual_count));
+        varint::push(&mut bytes, item.score.0);
+        varint::push(&mut bytes, (f64::from(item.mutual_count) / item.jaccard + 0.5) as u64);
+        varint::push(&mut bytes, item.via.len() as u64);
+        item.via.iter().for_each(|id| varint::push(&mut bytes, places[id]));
     }
     bytes
 }
@@ -51,42 +51,21 @@ pub(crate) fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
 pub(crate) fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
     let mut input = ByteReader { ids, bytes };
     (input.take()? == [VERSION]).then_some(())?;
-    let time = input.take::<6>()?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
-    let computed_at = Timestamp::from_millis(time);
-    let between = (0..take_number(&mut input)?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
+    let computed_at = decode_since(&input.take::<6>()?)?;
+    let between = (0..varint::read(&mut input.bytes)?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
     let mut items = Vec::new();
     while !input.bytes.is_empty() {
         let id = input.id()?;
-        let mutual_count = u32::try_from(take_number(&mut input)?).ok()?;
-        let score = Score(take_number(&mut input)?);
-        let jaccard = f64::from(mutual_count) / take_number(&mut input)?.max(1) as f64;
+        let mutual_count = u32::try_from(varint::read(&mut input.bytes)?).ok()?;
+        let score = Score(varint::read(&mut input.bytes)?);
+        let jaccard = f64::from(mutual_count) / varint::read(&mut input.bytes)?.max(1) as f64;
         let place = |place: u64| between.get(usize::try_from(place).ok()?).copied();
-        let via = (0..take_number(&mut input)?)
-            .map(|_| place(take_number(&mut input)?))
+        let via = (0..varint::read(&mut input.bytes)?)
+            .map(|_| place(varint::read(&mut input.bytes)?))
             .collect::<Option<Vec<Id>>>()?;
         items.push(Suggestion { id, mutual_count, score, jaccard, via });
     }
     Some(StoredSuggestions { computed_at, items })
-}
-
-fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn take_number(input: &mut ByteReader<'_>) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let [byte] = input.take()?;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
 
         let (restored, latest) = (folder.path().join("restored"), wall.now());
         let settings = Settings::default();
-        Embedded::restore_clamped(&file, &restored, &settings, latest, &|_| {}).unwrap();
+        Embedded::restore(&file, &restored, &settings, latest, &|_| {}).unwrap();
         let store = Embedded::open_with_clock(&restored, settings, wall.clone()).unwrap();
         let found: Vec<_> = store.edges(FOLLOW).unwrap().map(|row| row.unwrap().1).collect();
         assert_eq!(found, [now, latest, latest]);

@@ -13,7 +13,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence, Shard};
+use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::stores::{Store, busy, in_both_kinds};
@@ -250,7 +250,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
 
         let target = tempfile::tempdir().unwrap();
         let path = target.path().join("restored");
-        assert_eq!(Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap(), report);
+        assert_eq!(Embedded::restore(&file, &path, &busy(), Timestamp::MAX, &|_| {}).unwrap(), report);
         let open = Embedded::open_with_clock(&path, busy(), store.clock.clone()).unwrap();
         let look = |store: &Embedded| {
             let threads = parents.map(|parent| (comment_thread(store, parent), state(store, parent)));
@@ -279,7 +279,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         for cut in (0..whole.len()).step_by(977) {
             fs::write(&file, &whole[..cut]).unwrap();
             let target = target.path().join("cut");
-            Embedded::restore(&file, &target, &busy(), &|_| {}).unwrap_err();
+            Embedded::restore(&file, &target, &busy(), Timestamp::MAX, &|_| {}).unwrap_err();
             assert!(!Embedded::exists(&target));
         }
     });

@@ -104,8 +104,14 @@ fn a_backup_of_version_1_restores() {
     for (name, ids) in [("integer.backup", IdKind::Integer), ("uuid.backup", IdKind::Uuid)] {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("restored");
-        Embedded::restore(&fixture(&format!("format-1/{name}")), &target, &Settings::default(), &|_| {})
-            .unwrap();
+        Embedded::restore(
+            &fixture(&format!("format-1/{name}")),
+            &target,
+            &Settings::default(),
+            Timestamp::MAX,
+            &|_| {},
+        )
+        .unwrap();
         check(&Embedded::open(&target, Settings::default()).unwrap(), ids);
     }
 }
@@ -159,7 +165,7 @@ fn a_backup_of_version_2_restores() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("restored");
         let file = fixture("format-2").join(ids.name()).with_extension("backup");
-        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        Embedded::restore(&file, &target, &Settings::default(), Timestamp::MAX, &|_| {}).unwrap();
         check_posts(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }
@@ -244,7 +250,7 @@ fn a_backup_of_version_3_restores() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("restored");
         let file = fixture("format-3").join(ids.name()).with_extension("backup");
-        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        Embedded::restore(&file, &target, &Settings::default(), Timestamp::MAX, &|_| {}).unwrap();
         check_comments(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }
@@ -315,7 +321,7 @@ fn a_backup_of_version_4_restores() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("restored");
         let file = fixture("format-4").join(ids.name()).with_extension("backup");
-        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        Embedded::restore(&file, &target, &Settings::default(), Timestamp::MAX, &|_| {}).unwrap();
         check_moderators(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }

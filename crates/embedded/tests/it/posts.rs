@@ -405,7 +405,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
 
         let target = tempfile::tempdir().unwrap();
         let path = target.path().join("restored");
-        Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();
+        Embedded::restore(&file, &path, &busy(), Timestamp::MAX, &|_| {}).unwrap();
         let open = Embedded::open_with_clock(&path, busy(), store.clock.clone()).unwrap();
         assert_eq!(
             block_on(open.posts(&[gone, later], Frontier::EMPTY)).unwrap(),
@@ -446,7 +446,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
         for cut in (0..whole.len()).step_by(977) {
             fs::write(&file, &whole[..cut]).unwrap();
             let target = target.path().join("cut");
-            Embedded::restore(&file, &target, &busy(), &|_| {}).unwrap_err();
+            Embedded::restore(&file, &target, &busy(), Timestamp::MAX, &|_| {}).unwrap_err();
             assert!(!Embedded::exists(&target));
         }
     });
@@ -475,7 +475,7 @@ fn a_backup_is_as_of_one_position_while_writes_go_on() {
                 block_on(store.open.changes(Frontier::EMPTY, position.sequence.0 as usize)).unwrap().changes;
             let model = Model::replay(changes);
             let path = folder.path().join("restored");
-            Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();
+            Embedded::restore(&file, &path, &busy(), Timestamp::MAX, &|_| {}).unwrap();
             let open = Embedded::open(&path, busy()).unwrap();
             for author in (1..=5).map(Id::Integer) {
                 let posts = block_on(open.posts_by(author, None, 10_000, Frontier::EMPTY)).unwrap();

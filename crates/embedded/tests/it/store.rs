@@ -2,7 +2,7 @@
 
 use kinfolk_conformance::write_commands;
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeList, Side};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -131,7 +131,7 @@ fn a_backup_restores_to_the_same_edges() {
     }
     assert_eq!(report.edges, 500);
     let path = folder.path().join("restored");
-    Embedded::restore(&file, &path, &small(), &|_| {}).unwrap();
+    Embedded::restore(&file, &path, &small(), Timestamp::MAX, &|_| {}).unwrap();
     let restored = Embedded::open(&path, small()).unwrap();
     let edges = |store: &Embedded| store.edges(FOLLOW).unwrap().map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(edges(&store), edges(&restored));
@@ -143,7 +143,7 @@ fn a_backup_restores_to_the_same_edges() {
     for cut in (0..whole.len()).step_by(211) {
         std::fs::write(&file, &whole[..cut]).unwrap();
         let target = folder.path().join("damaged");
-        let error = Embedded::restore(&file, &target, &small(), &|_| {}).unwrap_err();
+        let error = Embedded::restore(&file, &target, &small(), Timestamp::MAX, &|_| {}).unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. } | Error::InvalidInput { .. }), "{error}");
         assert!(!Embedded::exists(&target));
     }

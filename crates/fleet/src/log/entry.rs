@@ -62,8 +62,8 @@ impl Entry {
     pub(crate) fn of_edge(planned: &PlannedEvent) -> Self {
         let event = &planned.event;
         let mut body = vec![event.kind.number()];
-        push_id(&mut body, event.edge.follower);
-        push_id(&mut body, event.edge.followee);
+        event.edge.follower.push_to(&mut body);
+        event.edge.followee.push_to(&mut body);
         let (kind, since) = match (event.removed_since, planned.imported_since) {
             (Some(since), _) => (UNFOLLOWED, Some(since)),
             (None, Some(since)) => (IMPORTED, Some(since)),
@@ -93,7 +93,7 @@ impl Entry {
         }
         let (&kind, mut rest) = self.body.split_first()?;
         let kind = EdgeKind::from_number(kind)?;
-        let edge = Edge { follower: read_id(&mut rest, id_kind)?, followee: read_id(&mut rest, id_kind)? };
+        let edge = Edge { follower: take_id(&mut rest, id_kind)?, followee: take_id(&mut rest, id_kind)? };
         if self.kind == FOLLOWED && rest.is_empty() {
             return Some((ChangeBody::Followed { kind, edge }, None));
         }
@@ -114,26 +114,10 @@ pub(crate) fn floor_after(change: &Change) -> Timestamp {
     }
 }
 
-fn push_id(body: &mut Vec<u8>, id: Id) {
-    match id {
-        Id::Integer(value) => body.extend_from_slice(&value.to_be_bytes()),
-        Id::Uuid(value) => body.extend_from_slice(&value.to_be_bytes()),
-    }
-}
-
-fn read_id(body: &mut &[u8], id_kind: IdKind) -> Option<Id> {
-    match id_kind {
-        IdKind::Integer => {
-            let (&bytes, rest) = body.split_first_chunk()?;
-            *body = rest;
-            Some(Id::Integer(u64::from_be_bytes(bytes)))
-        }
-        IdKind::Uuid => {
-            let (&bytes, rest) = body.split_first_chunk()?;
-            *body = rest;
-            Some(Id::Uuid(u128::from_be_bytes(bytes)))
-        }
-    }
+fn take_id(body: &mut &[u8], id_kind: IdKind) -> Option<Id> {
+    let (id, rest) = body.split_at_checked(id_kind.id_len())?;
+    *body = rest;
+    id_kind.read(id)
 }
 
 #[cfg(test)]

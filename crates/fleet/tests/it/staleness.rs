@@ -21,7 +21,7 @@ fn project(store: &Fleet) -> Projection {
 
 /// What comes from the truth alone.
 fn own_sides_are_read(store: &Fleet) {
-    assert!(block_on(store.contains_one(KIND, edge(IDS, 2, 0), NOW)).unwrap());
+    assert_eq!(block_on(store.contains(KIND, &[edge(IDS, 2, 0)], NOW)).unwrap(), [true]);
     let list = EdgeList { kind: KIND, side: Side::Following, of: user(IDS, 2) };
     assert_eq!(block_on(store.list(list, None, 9, NOW)).unwrap().len(), 1);
     let sets = [1, 2].map(|number| UserSet { side: Side::Following, of: user(IDS, number) });

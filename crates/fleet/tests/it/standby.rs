@@ -147,9 +147,12 @@ impl Story {
                 told.push((receipt.position, action, edge));
                 let seen = receipt.position.into();
                 // A host may refuse while it is cut off; what it answers is what was acknowledged.
-                if let Ok(exists) = block_on(store.contains_one(KIND, edge, &seen)) {
+                if let Ok(exists) = block_on(store.contains(KIND, &[edge], &seen)) {
                     let is_certain = self.unknown.iter().all(|(_, unknown)| *unknown != edge);
-                    assert!(!is_certain || exists == (action == EdgeAction::Follow), "{action:?} {edge:?}");
+                    assert!(
+                        !is_certain || exists[0] == (action == EdgeAction::Follow),
+                        "{action:?} {edge:?}"
+                    );
                 }
             }
             Err(Error::TimedOut) => self.unknown.push((action, edge)),

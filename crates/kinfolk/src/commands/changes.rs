@@ -28,7 +28,7 @@ impl Changes {
                 let context = &graph.graph.context;
                 let after = after.map(|token| context.frontier(token)).transpose()?.unwrap_or_default();
                 let page = graph.run(graph.changes().read(&after, limit))?;
-                let items = page.items.into_iter().map(Change::from).collect();
+                let items = page.changes.into_iter().map(Change::from).collect();
                 Ok(api::Changes { items, next: context.token(page.next) })
             }
             Client::Remote(server) => Ok(server.changes(after, limit)?),

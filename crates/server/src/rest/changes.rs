@@ -47,6 +47,6 @@ async fn changes<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     query.end()?;
     let after = frontier(&call, after.as_deref())?;
     let page = call.changes().read(&after, limit).await?;
-    let items = page.items.into_iter().map(Change::from).collect();
+    let items = page.changes.into_iter().map(Change::from).collect();
     Ok(Json(Changes { items, next: call.service.token(page.next) }).into_response())
 }

@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use futures_util::stream;
-use kinfolk_core::changes::{Change, ChangesPage};
+use kinfolk_core::changes::{Change, LogPage};
 use kinfolk_core::{Epoch, Frontier};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -66,7 +66,7 @@ async fn changes_stream<S: Store>(
     let epoch = call.service.epoch();
     // The first page is read now, so that a refused position is a response and not an event.
     let after = frontier(&call, after.as_deref())?;
-    let ChangesPage { items: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
+    let LogPage { changes: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
     let reader = Reader { shared, call, tail, epoch, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
@@ -131,7 +131,7 @@ impl<S: Store> Reader<S> {
                 return None;
             }
             match self.call.changes().read(&self.after, PAGE_LEN).await {
-                Ok(page) => (self.page, self.after) = (page.items, page.next),
+                Ok(page) => (self.page, self.after) = (page.changes, page.next),
                 Err(error) => return Some(self.end(&error)),
             }
             if !self.page.is_empty() {

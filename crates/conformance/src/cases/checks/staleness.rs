@@ -68,8 +68,8 @@ fn assert_shown<S: GraphStore>(subject: &Subject<S>, follows: &[bool], round: u6
         let immediate = store.contains_now(kind, edge);
         assert_eq!(immediate.unwrap_or(expected), expected, "user {number}, immediately, in round {round}");
         assert_eq!(
-            block_on(store.contains_one(kind, edge)).unwrap(),
-            expected,
+            block_on(store.contains(kind, &[edge])).unwrap(),
+            [expected],
             "user {number} in round {round}"
         );
         let since = block_on(store.since(kind, &[edge])).unwrap();

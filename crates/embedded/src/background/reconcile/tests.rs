@@ -49,7 +49,7 @@ fn step(reconciler: &mut Reconciler, now: Instant) -> usize {
 /// Goes round at each of the times; returns how much was repaired.
 fn reconcile(store: &Embedded, seconds: &[u64]) -> usize {
     const STEPS_OF_A_ROUND: usize = 100;
-    let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
+    let mut reconciler = Reconciler::new(Arc::clone(&store.store), 37);
     let start = Instant::now();
     let at = |second: &u64| start + Duration::from_secs(*second);
     let round = |now| (0..STEPS_OF_A_ROUND).map(|_| step(&mut reconciler, now)).sum::<usize>();
@@ -69,7 +69,7 @@ fn what_agrees_is_left_alone() {
 #[test]
 fn a_difference_is_repaired_only_after_its_time() {
     let (_folder, store) = store();
-    let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
+    let (rows, index) = (&store.store.edges.rows, &store.store.edges.index);
     let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
     let since = truth[0].1;
     rows.repair(Tree::Followers, row(truth[7].0, since), false);
@@ -91,11 +91,11 @@ fn a_difference_is_repaired_only_after_its_time() {
 fn a_difference_that_goes_away_is_forgotten() {
     let (_folder, store) = store();
     let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
-    let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
+    let mut reconciler = Reconciler::new(Arc::clone(&store.store), 37);
     let start = Instant::now();
     let (edge, since) = truth[3];
     let row = EdgeFault::Row { tree: Tree::Followers, kind: FOLLOW, edge, since, missing: true };
-    reconciler.suspect(difference(&store.shared().edges, row), start);
+    reconciler.suspect(difference(&store.store.edges, row), start);
     assert!(reconciler.overdue(start + PATIENCE).is_empty() && reconciler.suspects.is_empty());
 }
 
@@ -113,7 +113,7 @@ fn posts_and_comments_are_compared_too() {
         block_on(store.comment(comment)).unwrap();
     }
     assert_eq!(reconcile(&store, &[0, 31, 62]), 0);
-    let (posts, comments) = (&store.shared().posts.tree, &store.shared().comments.tree);
+    let (posts, comments) = (&store.store.posts.tree, &store.store.comments.tree);
     // Of each kind of row the middle one goes: lists, keys and pulled authors of posts; places, replies, lists, keys and
     // counts of comments.
     for (tree, tags) in [(posts, &[2_u8, 3][..]), (comments, &[2, 3, 4, 7])] {
@@ -137,7 +137,7 @@ fn posts_and_comments_are_compared_too() {
 fn a_long_list_is_counted_while_it_changes() {
     const FOLLOWERS: u64 = 7_000;
     let (_folder, store) = store();
-    let (celebrity, shared) = (Id::Integer(1_000_000), Arc::clone(store.shared()));
+    let (celebrity, shared) = (Id::Integer(1_000_000), Arc::clone(&store.store));
     let write = |action, followers: std::ops::Range<u64>| {
         let command = |follower| EdgeCommand { action, edge: edge(follower, 1_000_000) };
         let commands: Vec<_> = followers.map(command).collect();
@@ -198,7 +198,7 @@ fn a_damaged_block_is_passed_over() {
     damage(&folder.path().join("posts"));
 
     let store = Embedded::open(folder.path(), settings).unwrap();
-    let shared = Arc::clone(store.shared());
+    let shared = Arc::clone(&store.store);
     assert!(store.verify(false, &|_| {}).is_err(), "a whole pass says that there is damage");
     // Behind the damage: a stray follower, and an author who is not known to be pulled.
     let stray = row(edge(5, EDGES + 900), since);

@@ -42,7 +42,7 @@ impl Embedded {
         if repair { self.flush() } else { self.settle_rows() }?;
         let settle = |suspected| self.settle(suspected, repair);
         let mut suspects = Suspects::new(&settle, progress);
-        let store = &**self.shared();
+        let store = &*self.store;
         for projection in store.projections.all() {
             projection.compare(store.newest_time(), &mut suspects)?;
         }
@@ -159,7 +159,7 @@ mod tests {
         let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
 
-        let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
+        let (rows, index) = (&store.store.edges.rows, &store.store.edges.index);
         let (present, since) = truth[7];
         rows.repair(Tree::Followers, row(present, since), false);
         rows.repair(Tree::Following, row(truth[8].0, truth[8].1), false);

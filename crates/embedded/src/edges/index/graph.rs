@@ -41,7 +41,7 @@ pub(crate) struct KindGraph<K> {
 impl<K: IdEncoding> KindGraph<K> {
     /// No users, no edges.
     pub(crate) fn new() -> Self {
-        let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::new()))).collect();
+        let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::default()))).collect();
         let hasher = RandomState::default();
         Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), hasher }
     }
@@ -355,7 +355,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
     }
 
     fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
-        let ids: Vec<K> = input.ids().chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
+        let ids: Vec<K> = input.ids.chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
         self.load_users(&ids);
         let mut followers = vec![0u32; ids.len()];
         let mut edges = 0;

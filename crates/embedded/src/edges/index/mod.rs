@@ -27,20 +27,8 @@ pub(crate) struct Index {
 
 /// Users in the order of their ids, as compact as the ids are.
 pub(crate) struct UsersById {
-    len: usize,
-    get: Box<dyn Fn(usize) -> Id + Send + Sync>,
-}
-
-impl UsersById {
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The user at an index below [`UsersById::len`].
-    pub(crate) fn get(&self, at: usize) -> Id {
-        (self.get)(at)
-    }
+    pub len: usize,
+    pub get: Box<dyn Fn(usize) -> Id + Send + Sync>,
 }
 
 /// The edges of one kind, with the type of id hidden.

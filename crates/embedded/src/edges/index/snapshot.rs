@@ -37,7 +37,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Reads and checksums the lists of a kind. Its ids stand behind them in the file but are needed first.
 pub(crate) struct Source<'a> {
     lists: &'a mut BufReader<File>,
-    ids: Vec<u8>,
+    pub ids: Vec<u8>,
     checksum: u32,
     scratch: Vec<u8>,
 }
@@ -62,11 +62,6 @@ impl Source<'_> {
         self.checksum = crc32c::crc32c_append(self.checksum, &self.scratch);
         let word = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         Ok(self.scratch.chunks_exact(4).map(word).collect())
-    }
-
-    /// The ids of the kind, big-endian, by number.
-    pub(crate) fn ids(&self) -> &[u8] {
-        &self.ids
     }
 }
 

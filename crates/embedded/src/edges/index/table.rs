@@ -18,7 +18,7 @@ pub(crate) struct User<K> {
 }
 
 /// The table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Table<K> {
     slots: Vec<Option<User<K>>>,
     len: usize,
@@ -30,11 +30,6 @@ fn slots_for(users: usize) -> usize {
 }
 
 impl<K: IdEncoding> Table<K> {
-    /// An empty table.
-    pub(crate) fn new() -> Self {
-        Self { slots: Vec::new(), len: 0 }
-    }
-
     /// All users, in no order.
     pub(crate) fn users_mut(&mut self) -> impl Iterator<Item = &mut User<K>> {
         self.slots.iter_mut().flatten()
@@ -138,7 +133,7 @@ mod tests {
         fn agrees_with_a_map(ids in proptest::collection::vec(0u64..200, 0..300), spread in 0u32..4) {
             // A bad hash on purpose: long probe sequences and wrap-around.
             let hash = |id: u64| (id as u32).wrapping_mul([0, 1, 1 << 24, 0x9e37_79b9][spread as usize]);
-            let mut table = Table::new();
+            let mut table = Table::default();
             let mut model = HashMap::new();
             for id in ids {
                 let known = table.find(id, hash(id)).map(|found| found.number);

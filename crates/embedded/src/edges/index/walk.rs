@@ -8,10 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kinfolk_core::suggestions::{RankKey, Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
-use kinfolk_core::{Error, Id, Result};
+use kinfolk_core::{Id, Result};
 
 use super::graph::KindGraph;
 use crate::disk::id_encoding::IdEncoding;
+use crate::edges::require_wanted;
 
 /// How many numbers are counted at a time.
 const BLOCK: usize = 1 << 14;
@@ -65,25 +66,26 @@ struct Counted {
 /// A candidate with all that it is ranked by.
 struct Candidate<K> {
     id: K,
-    number: u32,
-    tally: Tally,
-    jaccard: f64,
+    counted: Counted,
+}
+
+impl Counted {
+    /// What it is ranked by, with an id.
+    fn key<I>(&self, id: I) -> RankKey<I> {
+        let Tally { count: mutual_count, score, .. } = self.tally;
+        RankKey { mutual_count, score, jaccard: self.jaccard, id }
+    }
 }
 
 impl<K: IdEncoding> Candidate<K> {
-    fn key(&self) -> RankKey<K> {
-        let Tally { count: mutual_count, score, .. } = self.tally;
-        RankKey { mutual_count, score, jaccard: self.jaccard, id: self.id }
-    }
-
     fn suggestion(self, between: &[Between<K>]) -> Suggestion {
-        let Tally { score, count, via } = self.tally;
+        let Tally { score, count, via } = self.counted.tally;
         let via = via.iter().take(Suggestion::VIA_MAX.min(count as usize));
         Suggestion {
             id: self.id.to_id(),
             mutual_count: count,
             score,
-            jaccard: self.jaccard,
+            jaccard: self.counted.jaccard,
             via: via.map(|&place| between[place as usize].id.to_id()).collect(),
         }
     }
@@ -170,7 +172,7 @@ impl<K: IdEncoding> KindGraph<K> {
         numbers.clear();
         let mut are_copied = true;
         for one in &mut between {
-            walk.require_wanted()?;
+            require_wanted(walk.is_given_up)?;
             self.with_list(one.id, walk, |edges, list| {
                 one.weight = weight(edges);
                 one.leads_to = list.len();
@@ -218,7 +220,7 @@ impl<K: IdEncoding> KindGraph<K> {
     ) -> Result<()> {
         numbers.clear();
         for one in between {
-            walk.require_wanted()?;
+            require_wanted(walk.is_given_up)?;
             one.list = 0..0;
             self.with_list(one.id, walk, |_, list| {
                 let start = list.partition_point(|&number| number < part.start);
@@ -242,20 +244,19 @@ impl<K: IdEncoding> KindGraph<K> {
         found.drop_hopeless();
         let Found { bounds, share, candidates, .. } = found;
         let ids = self.ids_of(&candidates.iter().map(|candidate| candidate.number).collect::<Vec<_>>());
-        let candidate = |(counted, id): (Counted, K)| {
-            let Counted { number, tally, jaccard } = counted;
-            Candidate { id, number, tally, jaccard }
-        };
-        let mut best: Vec<Candidate<K>> = candidates.into_iter().zip(ids).map(candidate).collect();
-        let rank =
-            |one: &Candidate<K>, other: &Candidate<K>| bounds.ranking.compare_keys(one.key(), other.key());
+        let candidates = candidates.into_iter().zip(ids);
+        let mut best: Vec<Candidate<K>> = candidates.map(|(counted, id)| Candidate { id, counted }).collect();
+        let key = |of: &Candidate<K>| of.counted.key(of.id);
+        let rank = |one: &_, other: &_| bounds.ranking.compare_keys(key(one), key(other));
         if best.len() > bounds.results {
             best.select_nth_unstable_by(bounds.results - 1, rank);
             best.truncate(bounds.results);
         }
         best.sort_unstable_by(rank);
         if bounds.ranking != Ranking::Jaccard {
-            best.iter_mut().for_each(|one| one.jaccard = share(one.number, one.tally.count));
+            for Candidate { counted, .. } in &mut best {
+                counted.jaccard = share(counted.number, counted.tally.count);
+            }
         }
         best
     }
@@ -264,10 +265,6 @@ impl<K: IdEncoding> KindGraph<K> {
 impl Walk<'_> {
     fn most(&self) -> usize {
         self.bounds.per_node.unwrap_or(usize::MAX)
-    }
-
-    fn require_wanted(&self) -> Result<()> {
-        if (self.is_given_up)() { Err(Error::Closed) } else { Ok(()) }
     }
 }
 
@@ -313,11 +310,7 @@ impl Found<'_> {
             *count_min = count_of_last(candidates, bounds.results);
             candidates.retain(|candidate| candidate.tally.count >= *count_min);
         }
-        let key = |of: &Counted| {
-            let Tally { count: mutual_count, score, .. } = of.tally;
-            RankKey { mutual_count, score, jaccard: of.jaccard, id: 0 }
-        };
-        let rank = |one: &Counted, other: &Counted| bounds.ranking.compare_keys(key(one), key(other));
+        let rank = |one: &Counted, other: &Counted| bounds.ranking.compare_keys(one.key(0), other.key(0));
         let last = *candidates.select_nth_unstable_by(bounds.results - 1, rank).1;
         candidates.retain(|candidate| rank(candidate, &last).is_le());
     }

@@ -265,15 +265,10 @@ fn load_index<K: IdEncoding>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>
     Ok(())
 }
 
-/// The follower side, sorted in two halves that are loaded by a thread each.
-struct FollowerLists<K> {
-    halves: [Sorter<ListRecord<K>>; 2],
-}
-
 fn sort_followers<K: IdEncoding>(
     target: &Target<'_>,
     chunks: Receiver<Arc<Chunk<K>>>,
-) -> Result<FollowerLists<K>> {
+) -> Result<[Sorter<ListRecord<K>>; 2]> {
     let half = |name: &str| -> Result<Sorter<ListRecord<K>>> {
         let folder = target.scratch.join(name);
         files::create_folder(&folder)?;
@@ -290,7 +285,7 @@ fn sort_followers<K: IdEncoding>(
             }
         }
     }
-    Ok(FollowerLists { halves })
+    Ok(halves)
 }
 
 fn median<K: IdEncoding>(edges: &[(K, u64)]) -> K {
@@ -302,11 +297,10 @@ fn median<K: IdEncoding>(edges: &[(K, u64)]) -> K {
 /// Loads both halves at once. The position is noted with the first, but only once the second is in.
 fn load_followers<K: IdEncoding>(
     target: &Target<'_>,
-    lists: FollowerLists<K>,
+    [low, high]: [Sorter<ListRecord<K>>; 2],
     total: u64,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let [low, high] = lists.halves;
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let high = scope.spawn(|| {

@@ -16,7 +16,7 @@ pub(crate) struct Sorter<R> {
     folder: PathBuf,
     capacity: usize,
     buffer: Vec<R>,
-    runs: Vec<PathBuf>,
+    pub runs: Vec<PathBuf>,
     /// The spill in flight, with the buffer that comes back from it.
     spill: Option<JoinHandle<Result<Vec<R>>>>,
 }
@@ -81,11 +81,6 @@ impl<R: Record> Sorter<R> {
             None => Ok(Vec::new()),
             Some(spill) => spill.join().unwrap_or_else(|_| Err(Error::storage("sorting failed"))),
         }
-    }
-
-    /// The runs so far; durable once [`Sorter::wait`] returned.
-    pub(crate) fn runs(&self) -> &[PathBuf] {
-        &self.runs
     }
 
     /// All records in order. What is in memory stays there, so that this can't be done again after a crash.
@@ -250,7 +245,7 @@ mod tests {
         for &record in &model {
             sorter.push(record).unwrap();
         }
-        assert!(sorter.runs().len() > 5);
+        assert!(sorter.runs.len() > 5);
         let sorted: Vec<_> = sorter.finish().unwrap().map(Result::unwrap).collect();
         model.sort_unstable();
         assert_eq!(sorted, model);

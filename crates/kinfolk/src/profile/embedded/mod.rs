@@ -73,7 +73,7 @@ impl Folder {
         progress: &dyn Fn(Progress),
     ) -> kinfolk_core::Result<BackupReport> {
         let latest = if clamp_times { self.clock.now() } else { Timestamp::MAX };
-        Embedded::restore_clamped(file, &self.path, &self.settings, latest, progress)
+        Embedded::restore(file, &self.path, &self.settings, latest, progress)
     }
 
     /// Opens the store, which must exist.
