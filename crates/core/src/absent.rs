@@ -57,6 +57,7 @@ impl EdgeStore for Absent {
 impl SuggestionStore for Absent {
     never! {
         candidates(Id, WalkBounds, &Frontier) -> Result<Vec<Suggestion>>;
+        store_suggestions(Vec<(Id, StoredSuggestions)>) -> Result<()>;
         stored_suggestions(Id, Duration, &Frontier) -> Result<Option<StoredSuggestions>>;
     }
 

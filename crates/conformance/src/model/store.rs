@@ -283,6 +283,17 @@ impl SuggestionStore for ModelStore {
         }
     }
 
+    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        let mut kept = locked(&self.kept);
+        match &self.planted {
+            None => {
+                computed.into_iter().for_each(|(of, found)| kept.replace(of, found.computed_at, found.items));
+            }
+            Some(planted) => planted.store_suggestions(&mut kept, computed),
+        }
+        Ok(())
+    }
+
     fn compute_suggestions(
         &self,
         request: SuggestionRunRequest,

@@ -39,6 +39,14 @@ pub trait SuggestionStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Option<StoredSuggestions>>> + Send;
 
+    /// Replaces the stored suggestions of some users, each named once, by results that were computed elsewhere. No items
+    /// remove the user's suggestions. Suggestions of other users and a stopped run stay as they are. The result is as durable
+    /// as that of [`SuggestionStore::compute_suggestions`].
+    fn store_suggestions(
+        &self,
+        computed: Vec<(Id, StoredSuggestions)>,
+    ) -> impl Future<Output = Result<()>> + Send;
+
     /// Computes the suggestions of every user that has ever followed anyone, and replaces the stored ones. Blocks, and takes
     /// long.
     ///

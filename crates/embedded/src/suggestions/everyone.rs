@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::{ComputedSuggestions, Run, record};
 use crate::edges::index::{Scratch, UsersById};
-use crate::lsm::{compact_fully, tree_error};
+use crate::lsm::tree_error;
 use crate::runtime::signal;
 
 /// How many users a thread takes at a time.
@@ -62,7 +62,7 @@ pub(crate) fn compute(
     };
     let run = work.run(&tree, run, watch)?;
     if run.finished_at.is_some() && !is_first {
-        compact_fully(&tree, &suggestions.sequence)?;
+        suggestions.compact(&tree)?;
     }
     Ok(SuggestionRunReport {
         users: run.users - resumed,

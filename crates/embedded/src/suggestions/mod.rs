@@ -4,6 +4,7 @@
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
 mod everyone;
+mod import;
 mod port;
 mod record;
 mod run;
@@ -20,11 +21,12 @@ use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, Seq
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use everyone::compute;
+pub(crate) use import::store_computed;
 pub(crate) use run::Run;
 
 use crate::disk::files::{self, IoContext};
 use crate::edges::Edges;
-use crate::lsm::{open_tree, tree_error};
+use crate::lsm::{compact_fully, open_tree, tree_error};
 use crate::runtime::folder::StoreFolder;
 
 const FOLDER: &str = "suggestions";
@@ -120,6 +122,11 @@ impl ComputedSuggestions {
         run.write(&self.folder)?;
         *self.newest.lock() = Some(run.clone());
         Ok(())
+    }
+
+    /// Drops what was overwritten.
+    fn compact(&self, tree: &AnyTree) -> Result<()> {
+        compact_fully(tree, &self.sequence)
     }
 
     fn report(&self, done: u64, total: u64) {

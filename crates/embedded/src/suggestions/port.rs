@@ -33,6 +33,15 @@ impl SuggestionStore for Embedded {
         Ok(self.store.suggestions.get(of).filter(|stored| age(stored.computed_at) <= max_age))
     }
 
+    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let about = computed.first().map_or(Id::Integer(0), |&(of, _)| of);
+        // It waits for the disk.
+        let work =
+            move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store.suggestions, &computed);
+        self.store.workers.run(about, work).await
+    }
+
     fn compute_suggestions(
         &self,
         request: SuggestionRunRequest,

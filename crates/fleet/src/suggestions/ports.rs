@@ -23,6 +23,10 @@ impl SuggestionStore for Fleet {
         Ok(None)
     }
 
+    async fn store_suggestions(&self, _computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        Err(Error::NotAvailable { what: "storing suggestions" })
+    }
+
     fn compute_suggestions(
         &self,
         _request: SuggestionRunRequest,

@@ -252,8 +252,8 @@ impl CheckStore for WatchedStore {
             return None;
         }
         self.watch.note_asked(at_least);
-        let found = block_on(self.backing.contains(kind, &[edge], at_least));
-        found.ok().map(|found| found[0])
+        let found = block_on(self.backing.contains_one(kind, edge, at_least));
+        found.ok()
     }
 }
 
@@ -317,6 +317,7 @@ impl SuggestionStore for WatchedStore {
     forward! { self => self.backing;
         fn stored_suggestions(of: Id, max_age: Duration, at_least: &Frontier)
             -> Result<Option<StoredSuggestions>>;
+        fn store_suggestions(computed: Vec<(Id, StoredSuggestions)>) -> Result<()>;
     }
 }
 

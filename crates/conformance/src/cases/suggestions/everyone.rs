@@ -33,6 +33,7 @@ crate::cases::list_cases![cases: SuggestionPorts;
     a_run_may_start_afresh,
     a_run_that_was_stopped_long_ago_starts_over,
     a_run_holds_nobody_up,
+    what_was_computed_elsewhere_is_stored,
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -293,4 +294,33 @@ fn a_run_holds_nobody_up<S: SuggestionPorts>(subject: &Subject<S>) {
     meanwhile(use_it, || run(subject, SuggestionRunRequest { afresh: true, ..BEST_TEN }));
     let found = stored(subject, 5, DAY).expect("7 is suggested to 5");
     assert_eq!(super::candidates::ids_of(&found.items), subject.ids([7]));
+}
+
+fn what_was_computed_elsewhere_is_stored<S: SuggestionPorts>(subject: &Subject<S>) {
+    follow_all(subject, [(1, 2), (2, 3), (4, 2), (5, 2)]);
+    run(subject, BEST_TEN);
+    let [one, other] = [1, 4].map(|of| stored(subject, of, DAY).expect("3 is suggested"));
+    subject.clock.advance(60_000);
+    // By another ranking, earlier than now and later than what is there.
+    let computed_at = one.computed_at.plus_millis(30_000);
+    let model = model_of(subject);
+    let items = |of| model.candidates(subject.id(of), BEST_TEN.bounds);
+    let mut better = items(1);
+    better[0].mutual_count += 6;
+    better[0].jaccard = f64::from(better[0].mutual_count) / 40.0;
+    let nothing = StoredSuggestions { computed_at, items: Vec::new() };
+    let elsewhere = StoredSuggestions { computed_at, items: better };
+    let computed = vec![
+        (subject.id(5), nothing),
+        (subject.id(1), elsewhere.clone()),
+        (subject.id(77), elsewhere.clone()),
+    ];
+    block_on(subject.store().store_suggestions(computed)).unwrap();
+    assert_eq!(stored(subject, 1, DAY), Some(elsewhere.clone()), "it replaces what was there");
+    assert_eq!(stored(subject, 77, DAY), Some(elsewhere), "the graph is not asked");
+    assert_eq!(stored(subject, 5, DAY), None, "nothing was found");
+    assert_eq!(stored(subject, 4, DAY), Some(other), "others stay as they are");
+    assert_eq!(stored(subject, 1, Duration::from_secs(20)), None, "its age is that of the computation");
+    run(subject, BEST_TEN);
+    assert_stored(subject, &model, 1, (BEST_TEN.bounds, subject.clock.now()));
 }

@@ -66,6 +66,14 @@ macro_rules! suggestion_faults {
         EveryoneMixesBounds: "a_run_with_other_bounds_starts_over";
         /// A run goes on with a stopped one however long ago that began.
         EveryoneGoesOnForever: "a_run_that_was_stopped_long_ago_starts_over";
+        /// What was computed elsewhere for some users replaces what is stored for everyone.
+        ComputedReplacesAll: "what_was_computed_elsewhere_is_stored";
+        /// What was computed elsewhere is added to what was stored.
+        ComputedIsAdded: "what_was_computed_elsewhere_is_stored";
+        /// What was computed elsewhere gets another time.
+        ComputedIsNow: "what_was_computed_elsewhere_is_stored";
+        /// What was stored stays where nothing was computed elsewhere.
+        ComputedEmptyIsSkipped: "what_was_computed_elsewhere_is_stored";
         /// Candidates are walked for however little is visible.
         FreshnessIgnoredByCandidates: "candidates_wait_for_a_position", "on shards: candidates_wait_for_a_position";
         /// Stored suggestions are shown however little is visible.

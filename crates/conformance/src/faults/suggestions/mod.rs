@@ -164,6 +164,25 @@ impl Planted {
         }
     }
 
+    /// Stores what was computed elsewhere.
+    pub(crate) fn store_suggestions(&self, kept: &mut Kept, computed: Vec<(Id, StoredSuggestions)>) {
+        if self.fault == Fault::ComputedReplacesAll {
+            kept.stored.clear();
+        }
+        for (of, mut found) in computed {
+            match self.fault {
+                Fault::ComputedIsAdded => {
+                    let before = kept.stored.get(&of).map(|before| before.items.clone());
+                    found.items.extend(before.unwrap_or_default());
+                }
+                Fault::ComputedIsNow => found.computed_at = found.computed_at.plus_millis(1_000),
+                Fault::ComputedEmptyIsSkipped if found.items.is_empty() => continue,
+                _ => {}
+            }
+            kept.replace(of, found.computed_at, found.items);
+        }
+    }
+
     /// A suggestion run with changed arguments or a corrupted result.
     pub(crate) fn everyone(
         &self,

@@ -144,6 +144,10 @@ impl SuggestionStore for Backing {
         fn stored_suggestions(of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>>;
     }
 
+    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        call!(self, store => store.store_suggestions(computed).await)
+    }
+
     fn compute_suggestions(
         &self,
         request: SuggestionRunRequest,
