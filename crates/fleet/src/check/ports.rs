@@ -12,7 +12,9 @@ impl Fleet {
         let topology = self.shared.topology();
         let (epoch, shard) = (topology.epoch, topology.shard_of(edge.follower));
         let recent = self.shared.staleness.recent(epoch, shard);
-        let at_least = at_least.get(shard).unwrap_or_default();
+        // What was written through this process is visible at once, as it is on the shard.
+        let own = self.shared.acknowledged.get(epoch, shard);
+        let at_least = at_least.get(shard).unwrap_or_default().max(own);
         self.shared.filters.judge(&Asked { epoch, shard, kind, edge, recent, at_least })
     }
 

@@ -19,6 +19,8 @@ pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
+    /// Whether it has filters.
+    filters: bool,
 }
 
 impl FleetAdministration {
@@ -31,13 +33,22 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
+        Self {
+            files,
+            status: Arc::clone(&profile.status),
+            readiness: Arc::clone(&profile.readiness),
+            filters: profile.filters(),
+        }
     }
 }
 
 impl Administration for FleetAdministration {
     fn stats(&self) -> Vec<Stat> {
-        self.status.get().as_ref().map(stats).unwrap_or_default()
+        let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
+        if self.filters {
+            stats.extend(filter_stats(&self.files.store));
+        }
+        stats
     }
 
     fn not_ready(&self) -> Option<String> {
@@ -69,6 +80,18 @@ impl Administration for FleetAdministration {
 
 fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
     Stat { name, help, kind: StatKind::Gauge, of: None, value }
+}
+
+/// What the filters have said of checks.
+fn filter_stats(store: &Fleet) -> impl Iterator<Item = Stat> {
+    let help = "Checks by what the filter of the shard said: no, perhaps, uncovered or behind. All but no ask the shard.";
+    store.filter_counts().into_iter().map(move |(verdict, count)| Stat {
+        name: "kinfolk_fleet_filter_checks_total",
+        help,
+        kind: StatKind::Counter,
+        of: Some(("verdict", verdict.name().to_owned())),
+        value: count as f64,
+    })
 }
 
 /// A gauge for each shard whose value is known.
