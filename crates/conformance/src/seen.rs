@@ -42,7 +42,6 @@ impl<S: CheckStore> Seen<'_, S> {
 
     crate::forward! { self => self.store, &self.frontier;
         pub(crate) fn contains(kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>>;
-        pub(crate) fn contains_one(kind: EdgeKind, edge: Edge) -> Result<bool>;
     }
 }
 

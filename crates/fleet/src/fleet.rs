@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use crate::catalog::{Catalog, Topology};
+use crate::check::Filters;
 use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::{Acknowledged, Staleness, sample};
 use crate::write::Writers;
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) acknowledged: Acknowledged,
     /// How old the follower side of each host may be.
     pub(crate) staleness: Staleness,
+    /// Which edges certainly do not exist.
+    pub(crate) filters: Filters,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -129,6 +132,7 @@ impl Fleet {
             walks: Semaphore::new(WALKS_MAX),
             acknowledged: Acknowledged::default(),
             staleness: Staleness::default(),
+            filters: Filters::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });

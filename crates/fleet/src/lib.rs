@@ -10,6 +10,7 @@
 //! | `postgres` | connections, statements, and what a failed one means |
 //! | `sql` | the statements of requests, projection and verification, and the schema |
 //! | `write` | one batcher for each host: lock, read, plan, write, commit |
+//! | `check` | the layers of a check |
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
 //! | `relay` | hands the logs to the topic |
@@ -22,6 +23,7 @@
 
 mod bulk;
 mod catalog;
+mod check;
 mod fleet;
 mod log;
 mod postgres;
@@ -36,6 +38,7 @@ mod write;
 
 pub use bulk::{Edges, Import};
 pub use catalog::{Catalog, NewDeployment};
+pub use check::{Filtering, Verdict};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;

@@ -61,23 +61,34 @@ impl LogReader<'_> {
     pub(crate) async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
         let shards: Vec<i16> = self.topology.shards_on(host).map(|shard| shard.0 as i16).collect();
         let rows = self.topology.hosts[host].query(&self.shared.statements, Query::Span, &[&shards]).await?;
-        let span = |row: &Row| {
-            let shard = Shard(row.get::<_, i16>(0) as u16);
-            let assignment = self.topology.assignment(shard).ok_or(Failure::Moved)?;
-            let is_current =
-                (row.get(1), row.get(2), row.get(3)) == (self.topology.epoch.0 as i64, assignment.term, true);
-            let sequence =
-                |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
-            let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
-            if !is_current {
-                return Err(Failure::Moved);
-            }
-            let host = &self.topology.hosts[host];
-            self.shared.acknowledged.require(host, self.topology.epoch, span.newest().on(shard))?;
-            Ok((shard, span))
-        };
-        let spans: Vec<_> = rows.iter().map(span).collect::<Result<_, _>>()?;
+        let spans: Vec<_> = rows.iter().map(|row| self.span(host, row)).collect::<Result<_, _>>()?;
         if spans.len() == shards.len() { Ok(spans) } else { Err(Failure::Moved) }
+    }
+
+    /// A row of `Query::Span`.
+    fn span(&self, host: usize, row: &Row) -> Result<(Shard, ShardSpan), Failure> {
+        let shard = Shard(row.get::<_, i16>(0) as u16);
+        let assignment = self.topology.assignment(shard).ok_or(Failure::Moved)?;
+        let is_current =
+            (row.get(1), row.get(2), row.get(3)) == (self.topology.epoch.0 as i64, assignment.term, true);
+        let sequence = |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
+        let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
+        if !is_current {
+            return Err(Failure::Moved);
+        }
+        let host = &self.topology.hosts[host];
+        self.shared.acknowledged.require(host, self.topology.epoch, span.newest().on(shard))?;
+        Ok((shard, span))
+    }
+
+    /// What a shard has, by a connection that has committed a write before it is used.
+    pub(crate) async fn durable_span(&self, shard: Shard) -> Result<ShardSpan, Failure> {
+        let host = self.topology.host_of(shard);
+        let shards = [shard.0 as i16];
+        let target = &self.topology.hosts[host];
+        let rows = target.query_durable(&self.shared.statements, Query::Span, &[&shards.as_slice()]).await?;
+        let row = rows.first().ok_or(Failure::Moved)?;
+        Ok(self.span(host, row)?.1)
     }
 
     /// Up to `limit` changes after some positions, one of each shard. Those of a shard are in order; the shards that are named

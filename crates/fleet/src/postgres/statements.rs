@@ -59,6 +59,7 @@ statements! {
     EdgesOfShard = "project/edges_of_shard.sql",
     RelayMarks = "relay/marks.sql",
     AdvanceRelayMarks = "relay/advance_marks.sql",
+    SizeOfShard = "check/size_of_shard.sql",
     StagedPage = "bulk/staged_page.sql",
     NextChunk = "bulk/next_chunk.sql",
     AdvanceImport = "bulk/advance_import.sql",

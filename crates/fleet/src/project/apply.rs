@@ -17,11 +17,11 @@ use crate::write::{BEGIN, COMMIT, NetEdge, net_edges};
 
 /// What a transaction has done.
 #[derive(Debug, Default)]
-pub(super) struct Applied {
+pub(crate) struct Applied {
     /// How many changes the marks have moved.
-    pub(super) changes: usize,
+    pub(crate) changes: usize,
     /// Sources whose changes do not follow on their marks: what is missing must come from the log.
-    pub(super) gaps: Vec<Shard>,
+    pub(crate) gaps: Vec<Shard>,
 }
 
 /// Applies batches to a host, each source at most once.

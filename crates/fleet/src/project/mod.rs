@@ -8,7 +8,8 @@ mod new_epoch;
 mod runner;
 mod source;
 
-pub(crate) use apply::ProjectedRows;
+pub(crate) use apply::{Applied, ProjectedRows};
 pub(crate) use new_epoch::{by_target, edge_of_row, kind_of};
 pub use runner::Projection;
+pub(crate) use runner::{Target, TargetLoop};
 pub use source::{ChangeSource, LogSource, SourceBatch};

@@ -42,8 +42,9 @@ impl Projection {
     pub fn start<S: ChangeSource>(fleet: &Fleet, source: &Arc<S>) -> Self {
         let hosts = 0..fleet.shared.topology().hosts.len();
         let task = |host| {
-            let (shared, source) = (Arc::clone(&fleet.shared), Arc::clone(source));
-            let mut host = HostLoop { shared, host, stalls: Stalls::default(), from_log: BTreeSet::new() };
+            let source = Arc::clone(source);
+            let target = HostTarget { shared: Arc::clone(&fleet.shared), host };
+            let mut host = TargetLoop::new(Arc::clone(&fleet.shared), target);
             fleet.handle().spawn(async move { host.run(&*source).await }).abort_handle()
         };
         Self { tasks: hosts.map(task).collect() }
@@ -62,22 +63,71 @@ impl Drop for Projection {
     }
 }
 
-struct HostLoop {
+/// What changes are brought to.
+pub(crate) trait Target: Send + Sync {
+    /// How often it looks for changes that other processes have written.
+    const IDLE: Duration;
+
+    /// What the source of changes knows it by.
+    fn number(&self) -> usize;
+
+    /// How far it shows each source.
+    fn marks(&self, topology: &Topology) -> impl Future<Output = Result<Frontier, Failure>> + Send;
+
+    /// Applies what follows on its marks.
+    fn apply(
+        &self,
+        topology: &Topology,
+        batches: Vec<SourceBatch>,
+    ) -> impl Future<Output = Result<Applied, Failure>> + Send;
+}
+
+/// The follower side of a host.
+struct HostTarget {
     shared: Arc<Shared>,
     host: usize,
+}
+
+impl Target for HostTarget {
+    const IDLE: Duration = IDLE;
+
+    fn number(&self) -> usize {
+        self.host
+    }
+
+    async fn marks(&self, topology: &Topology) -> Result<Frontier, Failure> {
+        let sources: Vec<Shard> = topology.shards().collect();
+        let marks = marks(&self.shared, &topology.hosts[self.host], topology.epoch, &sources).await?;
+        // Marks of another epoch: this process has not heard of it yet.
+        if marks.iter().len() < sources.len() { Err(Failure::Moved) } else { Ok(marks) }
+    }
+
+    async fn apply(&self, topology: &Topology, batches: Vec<SourceBatch>) -> Result<Applied, Failure> {
+        apply(&self.shared, topology, self.host, batches).await
+    }
+}
+
+/// Brings changes to a target, again and again.
+pub(crate) struct TargetLoop<T> {
+    shared: Arc<Shared>,
+    target: T,
     stalls: Stalls,
     /// Sources whose next changes are read from the log, because the source of changes has not brought them.
     from_log: BTreeSet<Shard>,
 }
 
-impl HostLoop {
-    async fn run<S: ChangeSource>(&mut self, source: &S) {
+impl<T: Target> TargetLoop<T> {
+    pub(crate) fn new(shared: Arc<Shared>, target: T) -> Self {
+        Self { shared, target, stalls: Stalls::default(), from_log: BTreeSet::new() }
+    }
+
+    pub(crate) async fn run<S: ChangeSource>(&mut self, source: &S) {
         let mut progress = self.shared.watch_progress();
         let mut samples = self.shared.staleness.watch();
         loop {
             progress.mark_unchanged();
             match self.round(source, &mut samples).await {
-                Ok(0) => _ = timeout(IDLE, progress.changed()).await,
+                Ok(0) => _ = timeout(T::IDLE, progress.changed()).await,
                 Ok(count) => {
                     self.shared.announce_progress();
                     if count < BATCH_MAX {
@@ -85,7 +135,7 @@ impl HostLoop {
                     }
                 }
                 Err(failure) => {
-                    tracing::debug!(host = self.host, ?failure, "projection failed and is tried again");
+                    tracing::debug!(target = self.target.number(), ?failure, "changes could not be brought");
                     tokio::time::sleep(AFTER_FAILURE).await;
                     // Whether or not that succeeds, the next round finds out what is wrong.
                     _ = self.shared.reload_topology().await;
@@ -101,18 +151,13 @@ impl HostLoop {
         samples: &mut watch::Receiver<Sampled>,
     ) -> Result<usize, Failure> {
         let topology = self.shared.topology();
-        let host = &topology.hosts[self.host];
-        let sources: Vec<Shard> = topology.shards().collect();
-        let after = marks(&self.shared, host, topology.epoch, &sources).await?;
-        if after.iter().len() < sources.len() {
-            // Marks of another epoch: this process has not heard of it yet.
-            return Err(Failure::Moved);
-        }
+        let after = self.target.marks(&topology).await?;
         if samples.has_changed().unwrap_or(false) {
             let newest = samples.borrow_and_update().newest.clone();
             self.from_log.extend(self.stalls.look(&after, newest));
         }
-        let batches = source.changes(self.host, &after, BATCH_MAX).await.map_err(Failure::Transient)?;
+        let batches =
+            source.changes(self.target.number(), &after, BATCH_MAX).await.map_err(Failure::Transient)?;
         let applied = self.apply(&topology, batches).await?;
         self.from_log.extend(applied.gaps);
         if self.from_log.is_empty() {
@@ -120,7 +165,8 @@ impl HostLoop {
         }
         let missing = after.iter().filter(|mark| self.from_log.contains(&mark.shard)).collect();
         let log = LogSource::of(Arc::clone(&self.shared));
-        let batches = log.changes(self.host, &missing, BATCH_MAX).await.map_err(Failure::Transient)?;
+        let batches =
+            log.changes(self.target.number(), &missing, BATCH_MAX).await.map_err(Failure::Transient)?;
         if batches.iter().map(|batch| batch.changes.len()).sum::<usize>() < BATCH_MAX {
             // That was all.
             self.from_log.clear();
@@ -132,7 +178,7 @@ impl HostLoop {
         if batches.is_empty() {
             return Ok(Applied::default());
         }
-        apply(&self.shared, topology, self.host, batches).await
+        self.target.apply(topology, batches).await
     }
 }
 

@@ -1,10 +1,9 @@
-//! The ports of checks and edges.
+//! The port of edges.
 
 use std::sync::Arc;
 
 use kinfolk_core::graph::{
-    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
-    WriteRequest,
+    Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet, WriteRequest,
 };
 use kinfolk_core::{EdgeKind, Frontier, Id, Result, Timestamp};
 
@@ -26,13 +25,6 @@ impl Fleet {
     {
         let (shared, at_least) = (Arc::clone(&self.shared), at_least.clone());
         self.run(async move { Reader::run(shared, at_least, read).await }).await
-    }
-}
-
-impl CheckStore for Fleet {
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
-        let since = self.since(kind, edges, at_least).await?;
-        Ok(since.into_iter().map(|since| since.is_some()).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kinfolk_core::{Epoch, Error, Frontier, Shard};
+use kinfolk_core::{Epoch, Error, Frontier, Sequence, Shard};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -48,6 +48,8 @@ pub(crate) struct Sampled {
     pub(super) hosts: BTreeMap<String, SampledHost>,
     /// The newest positions of the shards of all hosts that have answered.
     pub(crate) newest: Frontier,
+    /// When the samples of the last seconds began, and what they have found to be the newest positions, oldest first.
+    recent: VecDeque<(Instant, Frontier)>,
     /// Shards whose logs hold as much as they may: see [`Settings::log_changes_max`](crate::Settings::log_changes_max).
     full: BTreeSet<Shard>,
 }
@@ -59,6 +61,14 @@ pub(crate) struct Staleness(watch::Sender<Sampled>);
 impl Staleness {
     pub(crate) fn watch(&self) -> watch::Receiver<Sampled> {
         self.0.subscribe()
+    }
+
+    /// A position of a shard that was its newest at most two seconds ago. Who has everything up to it is within the bound.
+    pub(crate) fn recent(&self, epoch: Epoch, shard: Shard) -> Option<Sequence> {
+        let sampled = self.0.borrow();
+        let within_bound = |(began, _): &&(Instant, Frontier)| began.elapsed() <= STALENESS_MAX;
+        let mut recent = sampled.recent.iter().filter(|_| sampled.epoch == Some(epoch)).filter(within_bound);
+        recent.find_map(|(_, newest)| newest.get(shard))
     }
 
     /// Returns an error if the log of a shard holds as much as it may.
@@ -96,6 +106,7 @@ pub(super) fn beyond_bound(host: &str) -> Error {
 /// Samples the hosts until the store is dropped.
 pub(crate) async fn sample(shared: Arc<Shared>) {
     let mut sampler = Sampler::default();
+    let (mut recent, mut recent_epoch) = (VecDeque::new(), shared.topology().epoch);
     let mut ticks = interval(SAMPLE_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -114,10 +125,17 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
             (host.name.clone(), SampledHost { shows_until, clock_lead })
         });
         let answered = || answers.iter().flatten();
+        let newest: Frontier = answered().flat_map(|answer| answer.newest.iter()).collect();
+        recent.retain(|(began, _): &(Instant, Frontier)| {
+            began.elapsed() <= STALENESS_MAX && recent_epoch == topology.epoch
+        });
+        recent_epoch = topology.epoch;
+        recent.push_back((began, newest.clone()));
         let sampled = Sampled {
             epoch: Some(topology.epoch),
             hosts: sampled.collect(),
-            newest: answered().flat_map(|answer| answer.newest.iter()).collect(),
+            newest,
+            recent: recent.clone(),
             full: answered().flat_map(|answer| answer.full.iter().copied()).collect(),
         };
         let full = sampled.full.clone();
@@ -192,8 +210,6 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::Sequence;
-
     use super::*;
 
     fn answer(newest: u64, marks: [u64; 2], shard: u16) -> Option<Answer> {

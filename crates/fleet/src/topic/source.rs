@@ -27,7 +27,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 const SEEK_MAX: Duration = Duration::from_secs(2);
 
-/// Reads the topic while it is kept. The brokers divide its partitions between all processes that project.
+/// Reads the topic while it is kept.
 ///
 /// Where to read is found by the marks of the hosts: nothing is kept in the group, so that a group that is reset loses nothing. What
 /// the topic does not have any more, or does not bring, is read from the logs.
@@ -37,13 +37,38 @@ pub struct TopicSource {
 }
 
 impl TopicSource {
-    /// Starts to read the topic of a fleet.
+    /// Starts to read a part of the topic of a fleet: the brokers divide it between all processes that project.
     pub async fn start(fleet: &Fleet, kafka: &Kafka) -> Result<Self> {
+        Self::read(fleet, kafka, "projection", |consumer, _| consumer.subscribe(&[&kafka.topic])).await
+    }
+
+    /// Starts to read the whole topic.
+    pub async fn start_whole(fleet: &Fleet, kafka: &Kafka) -> Result<Self> {
+        let shards: Vec<Shard> = fleet.shared.topology().shards().collect();
+        let mut partitions = TopicPartitionList::new();
+        for shard in &shards {
+            let partition = i32::from(shard.0);
+            let added = partitions.add_partition_offset(&kafka.topic, partition, Offset::End);
+            added.map_err(refused)?;
+        }
+        Self::read(fleet, kafka, "filter", |consumer, windows| {
+            windows.open(shards.into_iter());
+            consumer.assign(&partitions)
+        })
+        .await
+    }
+
+    async fn read(
+        fleet: &Fleet,
+        kafka: &Kafka,
+        group: &str,
+        begin: impl FnOnce(&BaseConsumer<Assignments>, &Windows) -> std::result::Result<(), KafkaError>,
+    ) -> Result<Self> {
         let shards = fleet.shared.topology().shards().len();
         let settings = kafka.clone();
         fleet.run(async move { require_fitting(&settings, shards).await }).await?;
         let (windows, ends) = (Arc::new(Windows::default()), Arc::new(AtomicBool::new(false)));
-        let group = format!("{}.projection", kafka.topic);
+        let group = format!("{}.{group}", kafka.topic);
         let settings = [
             ("group.id", group.as_str()),
             ("enable.auto.commit", "false"),
@@ -57,8 +82,7 @@ impl TopicSource {
         ];
         let context = Assignments(Arc::clone(&windows));
         let consumer: BaseConsumer<Assignments> = kafka.connect_with(&settings, context)?;
-        let refused = |error: KafkaError| Error::InvalidStore { detail: format!("kafka.topic: {error}") };
-        consumer.subscribe(&[&kafka.topic]).map_err(refused)?;
+        begin(&consumer, &windows).map_err(refused)?;
         let reader = Reader { consumer, windows: Arc::clone(&windows), ends: Arc::clone(&ends) };
         let thread = std::thread::Builder::new().name("topic".to_owned());
         let failed = |error| Error::Storage { detail: format!("no thread for the topic: {error}") };
@@ -82,6 +106,10 @@ impl ChangeSource for TopicSource {
     async fn changes(&self, host: usize, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
         Ok(self.windows.after(host, after, limit))
     }
+}
+
+fn refused(error: KafkaError) -> Error {
+    Error::InvalidStore { detail: format!("kafka.topic: {error}") }
 }
 
 /// Hears which partitions are this process's.

@@ -115,7 +115,10 @@ impl State {
         let size_max = (CHANGES_MAX / windows.len().max(1)).max(WINDOW_MIN);
         let Some(window) = windows.get_mut(&source) else { return Offer::Settled };
         let of_hosts = || marks.values().filter_map(|marks| marks.get(source));
-        let (Some(slowest), Some(fastest)) = (of_hosts().min(), of_hosts().max()) else { return Offer::Full };
+        let (Some(slowest), Some(fastest)) = (of_hosts().min(), of_hosts().max()) else {
+            // Nobody has asked yet, or nobody needs this source.
+            return if marks.is_empty() { Offer::Full } else { Offer::Settled };
+        };
         if window.epoch.is_some_and(|known| known.0 > epoch.0) {
             return Offer::Settled;
         }
@@ -241,6 +244,16 @@ mod tests {
         let windows = Windows::default();
         windows.open([SOURCE].into_iter());
         assert_eq!(windows.offer(EPOCH, &change(1)), Offer::Full);
+    }
+
+    #[test]
+    fn a_source_that_nobody_asks_for_holds_nothing_up() {
+        let windows = windows(0);
+        let other = Shard(3);
+        windows.open([other].into_iter());
+        let mut logged = change(1);
+        logged.change.position.shard = other;
+        assert_eq!(windows.offer(EPOCH, &logged), Offer::Settled);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::{Clock, IdKind};
-use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Relay, Settings, Timeouts, TopicSource};
+use kinfolk_fleet::{
+    Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, Timeouts, TopicSource,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
@@ -217,7 +219,7 @@ pub fn patient(settings: Settings) -> Settings {
 
 /// A deployment that is kept for many stores.
 struct Kept {
-    _worker: Option<Worker>,
+    worker: Option<Worker>,
     databases: Databases,
 }
 
@@ -225,7 +227,7 @@ struct Kept {
 struct Worker {
     _relay: Relay,
     _fleet: Fleet,
-    _topic: Topic,
+    topic: Topic,
 }
 
 impl Worker {
@@ -236,7 +238,7 @@ impl Worker {
         let relay = block_on(Relay::start(&fleet, &topic.settings())).unwrap();
         let source = block_on(TopicSource::start(&fleet, &topic.settings())).unwrap();
         Projection::start(&fleet, &Arc::new(source)).detach();
-        Self { _relay: relay, _fleet: fleet, _topic: topic }
+        Self { _relay: relay, _fleet: fleet, topic }
     }
 }
 
@@ -246,6 +248,8 @@ pub struct Stores {
     shards: NonZeroU16,
     projecting: Projecting,
     change_settings: Box<dyn Fn(Settings) -> Settings>,
+    /// The bytes of each store's filters, if it has any.
+    filter_bytes: Option<u64>,
     kept: RefCell<HashMap<&'static str, Kept>>,
     epoch: Cell<i64>,
     /// The kind of ids and the clock of the last store.
@@ -260,6 +264,7 @@ impl Stores {
             shards,
             projecting,
             change_settings: Box::new(|settings| settings),
+            filter_bytes: None,
             kept: RefCell::default(),
             // Later than the epoch of a new deployment, which is the time of its creation in milliseconds.
             epoch: Cell::new(1 << 52),
@@ -270,6 +275,11 @@ impl Stores {
     /// Opens stores with other settings than those of the databases.
     pub fn with_settings(self, change: impl Fn(Settings) -> Settings + 'static) -> Self {
         Self { change_settings: Box::new(change), ..self }
+    }
+
+    /// Opens stores with filters.
+    pub fn with_filters(self, bytes: u64) -> Self {
+        Self { filter_bytes: Some(bytes), ..self }
     }
 
     /// An empty store.
@@ -301,12 +311,20 @@ impl Stores {
         let settings = self.with_databases(id_kind, Databases::settings);
         let fleet = Fleet::open_with_clock((self.change_settings)(settings), clock).unwrap();
         let log = LogSource::new(&fleet);
+        if let Some(bytes) = self.filter_bytes {
+            Filtering::start(&fleet, &Arc::new(log.clone()), bytes).detach();
+        }
         match self.projecting {
             Projecting::AtOnce => Projection::start(&fleet, &Arc::new(log)).detach(),
             Projecting::Late(seed) => Projection::start(&fleet, &Arc::new(Late::new(log, seed))).detach(),
             Projecting::ByTopic | Projecting::Never => {}
         }
         fleet
+    }
+
+    /// How the topic of a deployment is reached that has one.
+    pub fn kafka(&self, id_kind: IdKind) -> Kafka {
+        self.kept.borrow()[id_kind.name()].worker.as_ref().unwrap().topic.settings()
     }
 
     pub fn with_databases<T>(&self, id_kind: IdKind, work: impl FnOnce(&Databases) -> T) -> T {
@@ -316,7 +334,7 @@ impl Stores {
             let settings = databases.settings();
             Fleet::init(&settings, NewDeployment { id_kind, shards: self.shards }).unwrap();
             let by_topic = matches!(self.projecting, Projecting::ByTopic);
-            Kept { _worker: by_topic.then(|| Worker::start(settings, self.shards)), databases }
+            Kept { worker: by_topic.then(|| Worker::start(settings, self.shards)), databases }
         });
         work(&kept.databases)
     }

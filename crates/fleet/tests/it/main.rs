@@ -7,6 +7,7 @@ mod conformance;
 mod consumers;
 mod deployments;
 mod explain;
+mod filters;
 mod imports;
 mod kafka;
 mod late;

@@ -108,6 +108,8 @@ settings! {
         log_changes: Count = "1000000", "fleet-log-changes", "N", Server;
         /// Number of changes in the log of a shard at which its writes are refused, because nobody relays or projects them
         log_changes_max: Count = "10000000", "fleet-log-changes-max", "N", Server;
+        /// Memory for filters, which know without asking a host that an edge does not exist; 0 turns them off
+        filter_memory: Bytes = "0", "fleet-filter-memory", "SIZE", Server;
     }
     /// The Kafka topic of a fleet, which carries its changes to the processes that project and to other systems. Without
     /// brokers, changes are projected straight from the logs of the shards.

@@ -252,8 +252,8 @@ impl CheckStore for WatchedStore {
             return None;
         }
         self.watch.note_asked(at_least);
-        let found = block_on(self.backing.contains_one(kind, edge, at_least));
-        found.ok()
+        let found = block_on(self.backing.contains(kind, &[edge], at_least));
+        found.ok().map(|found| found[0])
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{Result, Sequence};
 use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
-use kinfolk_server::{Administration, Capability, ExportRequest, Import, ImportDone, Stat, gauge};
+use kinfolk_server::{Administration, Capability, ExportRequest, Import, ImportDone, Stat, counter, gauge};
 
 use super::FleetProfile;
 use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
@@ -19,6 +19,8 @@ pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
+    /// Whether it has filters.
+    filters: bool,
 }
 
 impl FleetAdministration {
@@ -31,13 +33,22 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
+        Self {
+            files,
+            status: Arc::clone(&profile.status),
+            readiness: Arc::clone(&profile.readiness),
+            filters: profile.filters(),
+        }
     }
 }
 
 impl Administration for FleetAdministration {
     fn stats(&self) -> Vec<Stat> {
-        self.status.get().as_ref().map(stats).unwrap_or_default()
+        let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
+        if self.filters {
+            stats.extend(filter_stats(&self.files.store));
+        }
+        stats
     }
 
     fn not_ready(&self) -> Option<String> {
@@ -65,6 +76,15 @@ impl Administration for FleetAdministration {
     fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
         self.files.store.verify(repair, progress)
     }
+}
+
+/// What the filters have said of checks.
+fn filter_stats(store: &Fleet) -> impl Iterator<Item = Stat> {
+    let help = "Checks by what the filter of the shard said: no, perhaps, uncovered or behind. All but no ask the shard.";
+    store.filter_counts().into_iter().map(move |(verdict, count)| Stat {
+        of: Some(("verdict", verdict.name().to_owned())),
+        ..counter("kinfolk_fleet_filter_checks_total", help, count as f64)
+    })
 }
 
 /// A gauge for each shard whose value is known.

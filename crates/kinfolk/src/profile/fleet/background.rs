@@ -1,13 +1,13 @@
 //! What a process of a fleet does beside requests: it observes the hosts and judges whether it is ready; in the role relay it sends
-//! the changes to Kafka; in the role project it keeps the follower side up to date and trims the logs.
+//! the changes to Kafka; in the role project it keeps the follower side up to date and trims the logs; a process that serves keeps its filters.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kinfolk_fleet::{
-    Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition, Retention, ShardStatus, TopicSource,
-    Trimmed,
+    Filtering, Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition, Retention, ShardStatus,
+    TopicSource, Trimmed,
 };
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -26,6 +26,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Background {
     relay: Option<Relay>,
     _projection: Option<Projection>,
+    _filtering: Option<Filtering>,
     _loops: JoinSet<()>,
 }
 
@@ -51,7 +52,15 @@ impl Background {
         } else {
             None
         };
-        Ok(Self { relay, _projection: projection, _loops: loops })
+        let filtering = match &profile.kafka {
+            _ if !profile.filters() => None,
+            Some(kafka) => {
+                let source = TopicSource::start_whole(store, kafka).await?;
+                Some(Filtering::start(store, &Arc::new(source), profile.filter_bytes))
+            }
+            None => Some(Filtering::start(store, &Arc::new(LogSource::new(store)), profile.filter_bytes)),
+        };
+        Ok(Self { relay, _projection: projection, _filtering: filtering, _loops: loops })
     }
 
     /// Ends the work, once the relay has handed over what it has sent.

@@ -39,6 +39,7 @@ pub(crate) struct FleetProfile {
     kafka: Option<Kafka>,
     service: ServiceSettings,
     sort_memory: usize,
+    filter_bytes: u64,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
 }
@@ -69,6 +70,7 @@ impl FleetProfile {
             kafka: kafka(&configuration.kafka),
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
+            filter_bytes: fleet.filter_memory.0,
             status: Arc::default(),
             readiness: Arc::default(),
         })
@@ -106,6 +108,10 @@ impl FleetProfile {
 
     fn projects(&self) -> bool {
         matches!(self.role, Role::All | Role::Project)
+    }
+
+    fn filters(&self) -> bool {
+        self.filter_bytes > 0 && matches!(self.role, Role::All | Role::Api)
     }
 
     /// The topic to relay to, if this process does.

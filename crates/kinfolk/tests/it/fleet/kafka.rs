@@ -70,6 +70,30 @@ fn a_write_reaches_the_follower_side_through_its_roles() {
 }
 
 #[test]
+fn checks_of_edges_that_do_not_exist_end_in_the_filter() {
+    const NO: &str = "kinfolk_fleet_filter_checks_total{verdict=\"no\"} ";
+    let Some(databases) = Databases::create() else { return };
+    let Some(sandbox) = fleet(&databases) else { return };
+    let servers = ["--role api --fleet-filter-memory 1MiB", "--role api", "--role relay"]
+        .map(|flags| Running::start(&sandbox, flags));
+    let [api, other, _relay] = &servers;
+    assert_eq!(other.redis("SADD following:1 2"), ":1");
+    eventually("a filter that has it all", || {
+        assert_eq!(api.redis("SISMEMBER following:1 3"), ":0");
+        let metrics = api.get("/metrics").body;
+        metrics.lines().find_map(|line| line.strip_prefix(NO)).filter(|count| *count != "0").map(drop)
+    });
+    assert_eq!(api.redis("SADD following:1 3"), ":1");
+    assert_eq!(api.redis("SISMEMBER following:1 3"), ":1", "what was written here is visible at once");
+    assert_eq!(api.redis("SISMEMBER following:1 2"), ":1");
+    assert!(!other.get("/metrics").body.contains("kinfolk_fleet_filter"), "without memory there is none");
+    for server in servers {
+        let (code, said) = server.end("TERM");
+        assert_eq!(code, 0, "{said:?}");
+    }
+}
+
+#[test]
 fn a_process_may_do_everything() {
     let Some(databases) = Databases::create() else { return };
     let Some(sandbox) = fleet(&databases) else { return };
