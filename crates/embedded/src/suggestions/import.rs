@@ -8,7 +8,6 @@ use kinfolk_core::{Error, Id, IdKind, Result};
 use lsm_tree::AbstractTree;
 
 use super::{ComputedSuggestions, record};
-use crate::disk::id_encoding;
 use crate::lsm::tree_error;
 
 /// How many batches are stored before all of it is compacted.
@@ -24,7 +23,7 @@ pub(crate) fn store_computed(
         found.items.iter().try_for_each(|item| require_valid(suggestions.ids, *of, item))?;
         suggestions.ids.require(*of)?;
         let mut key = Vec::with_capacity(16);
-        id_encoding::push_id(&mut key, *of);
+        of.push_to(&mut key);
         let record = (!found.items.is_empty()).then(|| record::encode(found.computed_at, &found.items));
         if rows.insert(key, record).is_some() {
             return Err(invalid(format!("user {of} is named twice")));

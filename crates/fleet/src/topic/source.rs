@@ -49,7 +49,7 @@ impl TopicSource {
         for shard in &shards {
             let partition = i32::from(shard.0);
             let added = partitions.add_partition_offset(&kafka.topic, partition, Offset::End);
-            added.map_err(refused)?;
+            added.map_err(|error| refused(&error))?;
         }
         Self::read(fleet, kafka, "filter", |consumer, windows| {
             windows.open(shards.into_iter());
@@ -82,7 +82,7 @@ impl TopicSource {
         ];
         let context = Assignments(Arc::clone(&windows));
         let consumer: BaseConsumer<Assignments> = kafka.connect_with(&settings, context)?;
-        begin(&consumer, &windows).map_err(refused)?;
+        begin(&consumer, &windows).map_err(|error| refused(&error))?;
         let reader = Reader { consumer, windows: Arc::clone(&windows), ends: Arc::clone(&ends) };
         let thread = std::thread::Builder::new().name("topic".to_owned());
         let failed = |error| Error::Storage { detail: format!("no thread for the topic: {error}") };
@@ -108,7 +108,7 @@ impl ChangeSource for TopicSource {
     }
 }
 
-fn refused(error: KafkaError) -> Error {
+fn refused(error: &KafkaError) -> Error {
     Error::InvalidStore { detail: format!("kafka.topic: {error}") }
 }
 

@@ -45,9 +45,9 @@ fn says(store: &Fleet, from: u64, to: u64, at_least: &Frontier) -> Option<bool> 
 }
 
 /// Waits until the filters say "no" of all these edges without asking anybody.
-fn wait_for_no(store: &Fleet, edges: impl Iterator<Item = (u64, u64)> + Clone, at_least: &Frontier) {
+fn wait_for_no(store: &Fleet, edges: &[(u64, u64)], at_least: &Frontier) {
     let began = Instant::now();
-    while !edges.clone().all(|(from, to)| says(store, from, to, at_least) == Some(false)) {
+    while !edges.iter().all(|&(from, to)| says(store, from, to, at_least) == Some(false)) {
         assert!(began.elapsed() < PATIENCE, "{:?}", store.filter_counts());
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -71,7 +71,7 @@ fn what_does_not_exist_is_known_without_asking() {
     for to in 1..=50 {
         seen.join(&write(&store, EdgeAction::Follow, 0, to));
     }
-    wait_for_no(&store, (51..=60).map(|to| (0, to)), &seen);
+    wait_for_no(&store, &[51, 52, 53, 54].map(|to| (0, to)), &seen);
     assert_eq!(says(&store, 0, 1, &seen), None, "what exists is for the shard to say");
     let before = count(&store, Verdict::No);
     let edges = [edge(IDS, 0, 51), edge(IDS, 0, 1), edge(IDS, 0, 52)];
@@ -91,10 +91,11 @@ fn a_filter_has_what_was_there_before_it_and_begins_afresh_with_an_epoch() {
         write(&store, EdgeAction::Follow, from, from + 1);
     }
     let store = stores.reopen(store);
-    wait_for_no(&store, (0..20).map(|from| (from, from + 2)), Frontier::EMPTY);
+    let to_next = |step: u64| -> Vec<(u64, u64)> { (0..20).map(|from| (from, from + step)).collect() };
+    wait_for_no(&store, &to_next(2), Frontier::EMPTY);
     assert!((0..20).all(|from| says(&store, from, from + 1, Frontier::EMPTY).is_none()));
     let empty = stores.make(IDS, Arc::new(SystemClock));
-    wait_for_no(&empty, (0..20).map(|from| (from, from + 1)), Frontier::EMPTY);
+    wait_for_no(&empty, &to_next(1), Frontier::EMPTY);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_filter_that_nobody_feeds_is_left_out() {
     let reader = stores.make(IDS, Arc::new(SystemClock));
     let writer = Fleet::open(stores.with_databases(IDS, Databases::settings)).unwrap();
     let filtering = Filtering::start(&reader, &Arc::new(LogSource::new(&reader)), BYTES);
-    wait_for_no(&reader, [(1, 2)].into_iter(), Frontier::EMPTY);
+    wait_for_no(&reader, &[(1, 2)], Frontier::EMPTY);
     drop(filtering);
     let seen = write(&writer, EdgeAction::Follow, 1, 2);
     assert_eq!(says(&reader, 1, 2, &seen), None, "it does not have what the caller has seen");
