@@ -135,7 +135,7 @@ impl Commenter {
     }
 
     /// A comment at the top of a thread.
-    pub fn wish(&mut self, parent: Parent) -> NewComment {
+    pub fn new_comment(&mut self, parent: Parent) -> NewComment {
         let MadeUp { author, key, body } = self.make_up();
         NewComment {
             parent,
@@ -152,19 +152,19 @@ impl Commenter {
         let author = Id::Integer(self.users.last + 1);
         let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         let parent = Parent::post(runtime()?.block_on(store.register(post))?.post.id);
-        let wishes: Vec<_> = (0..comments).map(|_| self.wish(parent)).collect();
-        write_all(store, wishes.into_iter())?;
+        let comments: Vec<_> = (0..comments).map(|_| self.new_comment(parent)).collect();
+        write_all(store, comments.into_iter())?;
         Ok(parent)
     }
 }
 
 /// Writes comments, and returns when all of them are durable.
-pub fn write_all(store: &Embedded, wishes: impl Iterator<Item = NewComment> + 'static) -> Result<()> {
-    for_each(OUTSTANDING, wishes, {
+pub fn write_all(store: &Embedded, comments: impl Iterator<Item = NewComment> + 'static) -> Result<()> {
+    for_each(OUTSTANDING, comments, {
         let store = store.clone();
-        move |wish| {
+        move |new| {
             let store = store.clone();
-            async move { store.comment(wish).await }
+            async move { store.comment(new).await }
         }
     })
 }

@@ -16,9 +16,9 @@ const TRIAL: u64 = 20;
 
 /// How many groups of three, whose followees overlap.
 const GROUPS: u64 = 16;
-/// How many whom such a user follows.
+/// How many users such a user follows.
 const MANY: u64 = 10_000;
-/// How many whom the user of a suggestion follows, and how many of each of these a walk looks at.
+/// How many users the user of a suggestion follows, and how many of each of these a walk looks at.
 const SOME: u64 = 500;
 /// How many users ask for suggestions, of each sort.
 const ASKERS: u64 = 500;
@@ -36,7 +36,7 @@ pub struct Crowd {
 #[derive(Clone, Copy, Debug)]
 pub struct Group(pub [u64; 3]);
 
-/// Whom those follow whom the user of a suggestion follows.
+/// Which users are followed by the followees of the user of a suggestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
     /// Exactly as many as a walk looks at.

@@ -112,7 +112,7 @@ impl Computed {
     }
 }
 
-/// Measures both sides by turns. `compute` runs on a copy of the store.
+/// Measures both sides alternately. `compute` runs on a copy of the store.
 pub fn measure(options: &Options, graph: &Graph, compute: fn(&Path) -> Result<Computed>) -> Result<()> {
     let spark = (!options.without_spark).then(Spark::install).transpose()?;
     let mut recorder = Recorder::new(if graph.is_real { ROWS_TWITTER } else { ROWS_GENERATED });
@@ -145,7 +145,7 @@ fn notes(graph: &Graph, with_spark: bool, stopped: bool) -> Vec<String> {
     if with_spark {
         notes.push(
             "PySpark in local mode with as many threads and 8 GiB reads the same edges; it leaves out shares and \
-             through whom"
+             through which users"
                 .to_owned(),
         );
         notes.push(format!(

@@ -34,7 +34,7 @@ pub struct Delivered {
     pub cpu_seconds: f64,
 }
 
-/// Who follow each author, all of whom have inboxes.
+/// The followers of each author, all with inboxes.
 pub type Followers = BTreeMap<u64, Vec<u64>>;
 
 /// Registers posts of speakers for a time and waits until the last is delivered.

@@ -63,7 +63,7 @@ pub fn run(options: &Options) -> Result<()> {
     measure(options, inbox_memory_in_child)
 }
 
-/// Measures both sides by turns. `inbox_memory` runs on a store in which nobody has read.
+/// Measures both sides alternately. `inbox_memory` runs on a store in which nobody has read.
 pub fn measure(options: &Options, inbox_memory: fn(&Path, Cast) -> Result<InboxMemory>) -> Result<()> {
     let data = Dataset::prepare(options)?;
     let cast = Cast::of(data.survey.users);
@@ -112,7 +112,7 @@ fn notes(cast: Cast, options: &Options, inboxes: u64) -> Vec<String> {
     let fans = cast.fans().count();
     vec![
         format!(
-            "{} readers were added who follow {followed} authors with posts, {pulled} of whom have at least {} \
+            "{} readers were added who follow {followed} authors with posts, {pulled} of them with at least {} \
              followers; posts of all of them are mixed in time and have a payload of 51 bytes",
             cast.readers().count(),
             cast.threshold()

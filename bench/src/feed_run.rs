@@ -264,10 +264,10 @@ impl Load {
 async fn post(store: Embedded, author: u64, load: Rc<RefCell<Load>>) {
     let payload = Some(Made::at(author, 0, 0).payload().into());
     let author = Id::Integer(author);
-    let wish = NewPost { id: None, author, created_at: None, payload, idempotency_key: None };
+    let new = NewPost { id: None, author, created_at: None, payload, idempotency_key: None };
     load.borrow_mut().waiting += 1;
     let started = Instant::now();
-    let answer = store.register(wish).await;
+    let answer = store.register(new).await;
     let mut load = load.borrow_mut();
     load.waiting -= 1;
     match answer {

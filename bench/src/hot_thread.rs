@@ -107,14 +107,15 @@ fn write_in_process(
 ) -> Result<Histogram> {
     let latency = Rc::new(RefCell::new(Histogram::default()));
     let begun = Instant::now();
-    let until_then = std::iter::from_fn(move || (begun.elapsed() < time).then(|| commenter.wish(parent)));
+    let until_then =
+        std::iter::from_fn(move || (begun.elapsed() < time).then(|| commenter.new_comment(parent)));
     for_each(WRITERS, until_then, {
         let (store, latency) = (store.clone(), Rc::clone(&latency));
-        move |wish| {
+        move |new| {
             let (store, latency) = (store.clone(), Rc::clone(&latency));
             async move {
                 let started = Instant::now();
-                store.comment(wish).await?;
+                store.comment(new).await?;
                 latency.borrow_mut().record(started.elapsed());
                 Ok(())
             }

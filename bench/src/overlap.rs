@@ -1,4 +1,4 @@
-//! `overlap`: whom users follow in common, and which of a viewer's followees follow somebody; in process and over the
+//! `overlap`: which users are followed in common, and which of a viewer's followees follow somebody; in process and over the
 //! Redis protocol, beside `SINTER` of the same sets in Redis.
 
 use std::hint::black_box;
@@ -128,7 +128,7 @@ fn notes(data: &Dataset, crowd: Crowd, known: &[u64]) -> Vec<String> {
         format!(
             "{CALLS} calls a round and row, {KNOWN_CALLS} about the longest list; the size of every answer is checked"
         ),
-        "Redis has the sets that are asked for and nothing else; both servers answer one client by turns"
+        "Redis has the sets that are asked for and nothing else; both servers answer one client alternately"
             .to_owned(),
     ]
 }

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use crate::survey::{Pair, for_each_edge};
 
-/// Who follows whom, as simply as it can be kept.
+/// The edges, as simply as it can be kept.
 #[derive(Debug, Default)]
 pub struct Plain {
     numbers: HashMap<u64, u32, RandomState>,

@@ -1,4 +1,4 @@
-//! `resp`: checks and durable follows over the Redis protocol, Kinfolk and Redis by turns under the same client.
+//! `resp`: checks and durable follows over the Redis protocol, Kinfolk and Redis alternately under the same client.
 
 use anyhow::Result;
 
@@ -116,7 +116,7 @@ pub fn run(options: &Options) -> Result<()> {
     server.stop()?;
     let notes = vec![
         format!(
-            "redis-benchmark with {CONNECTIONS} connections loads both servers by turns, on the same cores"
+            "redis-benchmark with {CONNECTIONS} connections loads both servers alternately, on the same cores"
         ),
         "keys and members at random, so nearly all checks are of edges that don't exist".to_owned(),
         "Kinfolk with an API key, a rate limit and metrics; Redis 7 without a password or persistence"

@@ -76,7 +76,7 @@ impl Threads {
         Ok(Self { long, short, middle, long_ids, short_ids, turns_max: (comments / SHORT) as usize })
     }
 
-    /// Everything once, short and long by turns.
+    /// Everything once, short and long alternately.
     pub fn measure(
         &mut self,
         store: &Embedded,
@@ -107,8 +107,8 @@ impl Threads {
         for _ in 0..APPENDS.min(self.turns_max) / SHORT as usize {
             let thread = commenter.comment_thread(store, SHORT as usize)?;
             for _ in 0..SHORT {
-                short.record(runtime.block_on(append(store, commenter.wish(thread)))?);
-                long.record(runtime.block_on(append(store, commenter.wish(self.long)))?);
+                short.record(runtime.block_on(append(store, commenter.new_comment(thread)))?);
+                long.record(runtime.block_on(append(store, commenter.new_comment(self.long)))?);
             }
         }
         recorder.record_ms("append_short", &short);
@@ -210,9 +210,9 @@ fn times(short: &Histogram, long: &Histogram) -> f64 {
     long.percentile_ns(0.5) / short.percentile_ns(0.5)
 }
 
-async fn append(store: &Embedded, wish: NewComment) -> Result<Duration> {
+async fn append(store: &Embedded, new: NewComment) -> Result<Duration> {
     let started = Instant::now();
-    let commented = store.comment(wish).await?;
+    let commented = store.comment(new).await?;
     let elapsed = started.elapsed();
     if commented.is_new { Ok(elapsed) } else { bail!("comment {} was there before", commented.comment.id) }
 }
@@ -229,5 +229,5 @@ fn mixed(
         let short = number.is_multiple_of(LONG_FOR_EACH_SHORT).then(|| turns.next()).flatten();
         [Some(long), short].into_iter().flatten()
     });
-    parents.map(move |parent| commenter.wish(parent))
+    parents.map(move |parent| commenter.new_comment(parent))
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
-use crate::serve::on_stop;
+use crate::signals::on_stop;
 
 /// The temporary files of this process, removed when it is interrupted.
 static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

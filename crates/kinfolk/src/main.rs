@@ -16,6 +16,7 @@ mod profile;
 mod progress;
 mod serve;
 mod settings;
+mod signals;
 mod standard_output;
 
 use std::process::ExitCode;

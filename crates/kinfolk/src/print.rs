@@ -7,7 +7,7 @@ use indicatif::HumanCount;
 use kinfolk_api::WriteOutcome;
 use serde::Serialize;
 
-use crate::serve::StopSignal;
+use crate::signals::StopSignal;
 
 /// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Epoch, Frontier, Sequence, Shard};
+use kinfolk_core::{EdgeKind, Epoch, Frontier, Sequence, Shard, names};
 use parking_lot::RwLock;
 
 use super::filter::Filter;
@@ -36,20 +36,7 @@ pub enum Verdict {
     Behind,
 }
 
-impl Verdict {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::No, Self::Perhaps, Self::Uncovered, Self::Behind];
-
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::Perhaps => "perhaps",
-            Self::Uncovered => "uncovered",
-            Self::Behind => "behind",
-        }
-    }
-}
+names! { Verdict { No => "no", Perhaps => "perhaps", Uncovered => "uncovered", Behind => "behind" } }
 
 /// A check, and what its answer must show.
 pub(super) struct Asked {

@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::prelude::*;
 use crate::progress::{Reporter, SUGGESTING};
-use crate::serve::{Signals, StopSignal};
 use crate::settings::{Value, bound};
+use crate::signals::{Signals, StopSignal};
 
 /// Compute suggestions for all users
 #[derive(Debug, Args)]

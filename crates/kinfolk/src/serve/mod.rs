@@ -6,7 +6,6 @@ mod logging;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod protocols;
-mod signals;
 #[cfg(feature = "otlp")]
 mod spans;
 mod suggest;
@@ -21,14 +20,13 @@ use tokio::time::MissedTickBehavior;
 
 pub(crate) use listeners::Listeners;
 pub(crate) use logging::Logging;
-pub(crate) use signals::{Signals, StopSignal, on_stop};
 
 use crate::print::grouped;
 use crate::profile::{OpenStore, Profile};
 use crate::settings::Configuration;
+use crate::signals::{SignalRequest, Signals};
 use listeners::Urls;
 use protocols::Protocols;
-use signals::SignalRequest;
 use suggest::Schedule;
 
 /// The interval between checks of the files of keys and certificates.

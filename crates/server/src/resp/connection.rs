@@ -21,7 +21,7 @@ use super::reply::Output;
 use super::session::Session;
 use super::timeouts::{End, Timeouts};
 use super::trace;
-use super::transport::{self, Received, Rest, Socket, Unfinished, WriteTimeout};
+use super::transport::{self, Leftover, Received, Socket, Unfinished, WriteTimeout};
 use super::workspace::{READ_BYTES, Workspace};
 use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
@@ -52,7 +52,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
 
     /// Serves until the client or the service ends it; lets go of `guard` then.
     pub(crate) async fn serve(mut self, signals: Signals, _guard: impl Send) {
-        let mut rest = Rest::default();
+        let mut rest = Leftover::default();
         let mut timeouts = Timeouts::default();
         timeouts.renew(&self.session);
         let mut woken = pin!(signals.wake.notified());
@@ -104,7 +104,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
 
     async fn receive(
         &mut self,
-        rest: &mut Rest,
+        rest: &mut Leftover,
         mut interrupted: impl FnMut(&mut Context<'_>) -> Poll<()>,
     ) -> Received {
         let Self { socket, session, turn, .. } = self;

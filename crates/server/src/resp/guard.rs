@@ -168,5 +168,5 @@ pub(super) fn charge<S: Store>(
 fn unknown(name: &[u8]) -> Error {
     const SHOWN_MAX: usize = 32;
     let shown = String::from_utf8_lossy(name.get(..SHOWN_MAX).unwrap_or(name)).escape_debug().to_string();
-    invalid(format!("unknown command '{shown}'; COMMAND DOCS tells which there are"))
+    invalid(format!("unknown command '{shown}'; COMMAND DOCS lists the commands"))
 }

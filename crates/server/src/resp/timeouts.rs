@@ -9,7 +9,7 @@ use kinfolk_core::{Error, Store};
 use tokio::time::Sleep;
 
 use super::session::Session;
-use super::transport::Rest;
+use super::transport::Leftover;
 use crate::access::Caller;
 
 /// Why a connection is ended.
@@ -44,7 +44,7 @@ impl Timeouts {
     }
 
     /// Until when the connection may wait.
-    pub(crate) fn until<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
+    pub(crate) fn until<S: Store>(&self, session: &Session<S>, rest: &Leftover) -> Option<Instant> {
         let unfinished = unfinished_since(session, rest).map(|since| since + unfinished_max(session));
         let silent = earlier(self.unauthenticated_until, self.idle_until);
         earlier(earlier(silent, session.credential_until), unfinished)
@@ -67,7 +67,7 @@ impl Timeouts {
     }
 
     /// Whether the connection is to be ended now.
-    pub(crate) fn end<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<End> {
+    pub(crate) fn end<S: Store>(&self, session: &Session<S>, rest: &Leftover) -> Option<End> {
         if let Some(Err(error)) = session.caller.as_ref().map(Caller::check) {
             return Some(End::WithError(error));
         }
@@ -90,7 +90,7 @@ fn unfinished_max<S: Store>(session: &Session<S>) -> Duration {
 }
 
 /// Since when there is something that the client has not finished.
-fn unfinished_since<S: Store>(session: &Session<S>, rest: &Rest) -> Option<Instant> {
+fn unfinished_since<S: Store>(session: &Session<S>, rest: &Leftover) -> Option<Instant> {
     let transaction = session.transaction.as_ref().map(|queue| queue.opened_at);
     earlier(transaction, rest.since)
 }

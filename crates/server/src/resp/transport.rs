@@ -58,7 +58,7 @@ async fn peer_left(_: &TcpStream) {
 
 /// What was received of a command that is not whole yet.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct Leftover {
     input: Vec<u8>,
     /// There is nothing to do before this many bytes have arrived.
     needed: usize,
@@ -75,7 +75,7 @@ pub(super) struct Unfinished {
     pub is_another: bool,
 }
 
-impl Rest {
+impl Leftover {
     fn lend(&mut self) -> Box<Workspace> {
         let mut workspace = Workspace::lend();
         if self.input.len() > REST_BYTES_SMALL {
@@ -134,7 +134,7 @@ pub(super) enum Received {
 /// read, is ready. The input never needs room for more than `input_max` bytes.
 pub(super) async fn receive(
     socket: &mut impl Socket,
-    rest: &mut Rest,
+    rest: &mut Leftover,
     memory: &mut Held,
     input_max: usize,
     mut interrupted: impl FnMut(&mut Context<'_>) -> Poll<()>,

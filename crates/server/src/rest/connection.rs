@@ -22,14 +22,11 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::exchange::Exchange;
 use super::hyper_socket::HyperSocket;
-use super::malformed::{self, HEADERS_BYTES_MAX};
+use super::malformed::{self, BUFFER_BYTES_MAX, HEADERS_BYTES_MAX};
 use super::respond::{self, respond};
 use super::write_timeout::WriteTimeout;
 use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
-
-/// Maximum bytes that a connection reads ahead, and that it buffers of a response until the client reads.
-pub(crate) const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

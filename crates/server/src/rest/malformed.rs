@@ -5,6 +5,9 @@ use kinfolk_core::Error;
 /// The maximum size of a request's line and headers together.
 pub(crate) const HEADERS_BYTES_MAX: usize = 64 * 1024;
 
+/// The maximum number of bytes that a connection reads ahead, and that it buffers of a response until the client reads.
+pub(crate) const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
+
 /// The maximum number of headers, and the longest address: both are hyper's.
 const HEADERS_MAX: usize = 100;
 const URI_BYTES_MAX: usize = u16::MAX as usize - 1;

@@ -15,8 +15,8 @@ use tower::ServiceExt;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::connection::BUFFER_BYTES_MAX;
 use super::exchange::{Exchange, RequestBody, ResponseBody};
+use super::malformed::BUFFER_BYTES_MAX;
 use super::problem::{self, Failure};
 use super::request_id::RequestId;
 use super::trace_context::TraceParent;

@@ -166,7 +166,7 @@ fn refusals_say_why() {
     let server = Server::start();
     let mut client = server.connect();
     for (command, reply) in [
-        ("NONSENSE secret", "-ERR unknown command 'NONSENSE'; COMMAND DOCS tells which there are"),
+        ("NONSENSE secret", "-ERR unknown command 'NONSENSE'; COMMAND DOCS lists the commands"),
         ("SISMEMBER following:1", "-ERR wrong number of arguments for 'sismember'"),
         ("SISMEMBER friends:1 2", "-WRONGTYPE a key must be following:ID or followers:ID"),
         ("SADD followers:1 2", "-ERR followers:ID is read-only: write to the following:ID of the follower"),
