@@ -4,6 +4,8 @@
 //! document is derived from them (feature `openapi`). This crate has no rules and sends nothing: it knows the types of
 //! `kinfolk-core` and how they look in JSON.
 //!
+//! - Requests are written by clients and described by the OpenAPI document. The server reads their bodies with parsers of its own,
+//!   which tell why an id or a payload is refused.
 //! - Ids are strings; integers are accepted on input. Times are RFC 3339 in UTC with milliseconds.
 //! - A missing value is a missing field, never `null`; only an [`Event`] of the topic has all its fields.
 //! - Responses may gain fields: readers ignore those that they do not know.

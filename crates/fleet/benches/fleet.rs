@@ -19,7 +19,9 @@ use kinfolk_core::graph::{
     CheckStore, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest,
 };
 use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Position};
-use kinfolk_fleet::{Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource};
+use kinfolk_fleet::{
+    Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource,
+};
 use tokio::runtime::Runtime;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::{Client, NoTls};
@@ -113,6 +115,7 @@ fn main() {
         &runtime.block_on(visibility(&fleet, numbers)).to_string(),
     );
     import(&fleet, plan.imported);
+    runtime.block_on(filtered_checks(&fleet, plan.checks));
     drop(projection);
     let first = first + plan.steady;
     let relaying = Fleet::open(Settings { role: "relay".into(), ..settings }).unwrap();
@@ -326,6 +329,30 @@ async fn checks(fleet: &Fleet, count: u64) -> Times {
         times.push(began.elapsed());
     }
     Times(times)
+}
+
+/// Checks of edges that do not exist, by users who follow others.
+async fn filtered_checks(fleet: &Fleet, count: u64) {
+    let filtering = Filtering::start(fleet, &Arc::new(LogSource::new(fleet)), 1 << 30);
+    let absent = |number| Edge { followee: Id::Integer(9 * USERS + number), ..edge(number) };
+    let by_filter = |number| fleet.contains_now(KIND, absent(number), Frontier::EMPTY).is_some();
+    let began = Instant::now();
+    while (0..count).filter(|&number| by_filter(number)).count() as u64 * 2 < count {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Each shard counts from when its filter is there.
+    tokio::time::sleep(began.elapsed()).await;
+    let mut times = Vec::new();
+    for number in 0..count {
+        let began = Instant::now();
+        if by_filter(number) {
+            times.push(began.elapsed());
+        }
+    }
+    let share = times.len() as f64 / count as f64;
+    print("edges that do not exist, known by the filter", &format!("{:.1} %", 100.0 * share));
+    print("check from the filter", &Times(times).to_string());
+    drop(filtering);
 }
 
 /// How long after its acknowledgement a follow is in the list of its followee, at a steady rate that does not wait for answers.

@@ -11,7 +11,7 @@ pub(crate) const RECORD: u8 = 1;
 pub(crate) const PARENT: u8 = 2;
 pub(crate) const REPLY: u8 = 3;
 pub(crate) const BY_AUTHOR: u8 = 4;
-pub(crate) const VERSION: u8 = 5;
+pub(crate) const OLDER_BODY: u8 = 5;
 pub(crate) const KEY: u8 = 6;
 pub(crate) const STATE: u8 = 7;
 pub(crate) const REPLY_COUNT: u8 = 8;
@@ -222,7 +222,7 @@ pub(crate) fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)
 }
 
 pub(crate) fn versions_prefix(id: CommentId) -> Vec<u8> {
-    key(VERSION, |key| push_comment(key, id))
+    key(OLDER_BODY, |key| push_comment(key, id))
 }
 
 pub(crate) fn version_key(id: CommentId, version: u32) -> Vec<u8> {

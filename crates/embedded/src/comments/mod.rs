@@ -341,7 +341,7 @@ impl Comments {
         &self,
         moment: SeqNo,
     ) -> impl Iterator<Item = Result<(CommentId, StoredVersion)>> + Send + use<> {
-        self.tree.rows(&[layout::VERSION], (None, None), moment).map(|row| {
+        self.tree.rows(&[layout::OLDER_BODY], (None, None), moment).map(|row| {
             let (key, value) = row?;
             StoredVersion::decode(&key, &value).ok_or_else(damaged)
         })

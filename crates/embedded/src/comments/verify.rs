@@ -177,7 +177,7 @@ pub(super) fn examine(
             let mut before = tallying.add(Tally::Thread(comment.parent), u64::from(comment.is_active()));
             finish_tally(comments, &mut before, found)
         }
-        layout::PARENT | layout::REPLY | layout::BY_AUTHOR | layout::VERSION => {
+        layout::PARENT | layout::REPLY | layout::BY_AUTHOR | layout::OLDER_BODY => {
             let derived = comments.read_derived(tag, row)?;
             if let DerivedRow::Reply(_, target, _) = derived {
                 let mut before = match target {

@@ -71,10 +71,9 @@ impl Planted {
                 list.sort();
             }
             Fault::SuggestMixesKinds => {
-                // All kinds but dismissals, which are the last.
                 let of_kind = |kind| model.whole_list(kind, Side::Following, of);
-                let all: BTreeSet<ListEntry> =
-                    EdgeKind::ALL[..EdgeKind::ALL.len() - 1].iter().copied().flat_map(of_kind).collect();
+                let kinds = EdgeKind::ALL.into_iter().filter(|&kind| kind != EdgeKind::Dismissal);
+                let all: BTreeSet<ListEntry> = kinds.flat_map(of_kind).collect();
                 list = all.into_iter().collect();
             }
             _ => {}
