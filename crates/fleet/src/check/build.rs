@@ -27,9 +27,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A filter that is behind for so long is made again: nobody brings what follows on it.
 const BEHIND_MAX: Duration = Duration::from_secs(10);
 
+/// A shard whose filter would be too large is measured again after so long.
+const TOO_LARGE_PAUSE: Duration = Duration::from_secs(10 * 60);
+
 /// Makes the filters that are missing or worn, one after another, until the store is dropped.
 pub(super) async fn keep_filters(shared: Arc<Shared>, bytes_max: u64) {
-    let mut behind = Behind::default();
+    let (mut behind, mut too_large) = (Behind::default(), BTreeMap::new());
     loop {
         let topology = shared.topology();
         let positions = shared.filters.positions(topology.epoch);
@@ -37,13 +40,14 @@ pub(super) async fn keep_filters(shared: Arc<Shared>, bytes_max: u64) {
             let filter = shared.filters.get(topology.epoch, shard);
             let newest = shared.staleness.recent(topology.epoch, shard);
             let is_stuck = behind.look(shard, positions.get(shard), newest);
-            if filter.is_some_and(|filter| !filter.is_worn()) && !is_stuck {
+            let was_too_large =
+                too_large.get(&shard).is_some_and(|since: &Instant| since.elapsed() < TOO_LARGE_PAUSE);
+            if was_too_large || filter.is_some_and(|filter| !filter.is_worn()) && !is_stuck {
                 continue;
             }
             match build(&shared, &topology, shard, bytes_max).await {
                 Ok(Some(filter)) => shared.filters.put(topology.epoch, shard, filter),
-                // Too large.
-                Ok(None) => {}
+                Ok(None) => _ = too_large.insert(shard, Instant::now()),
                 Err(failure) => {
                     tracing::debug!(shard = shard.0, ?failure, "a filter could not be made");
                     break;
@@ -83,17 +87,20 @@ async fn build(
 ) -> Result<Option<Filter>, Failure> {
     let (number, host) = (shard.0 as i16, &topology.hosts[topology.host_of(shard)]);
     let statements = &shared.statements;
-    let spans = LogReader { shared, topology }.durable_span(shard).await?;
-    let size = host.query(statements, Query::SizeOfShard, &[&number]).await?;
+    // All by one connection: two might lead to an old and a new primary, and an edge of the new one would be missing below the
+    // position. What an old one shows alone is a state that the new one has had.
+    let connection = host.writer().await?;
+    let span = LogReader { shared, topology }.span_by(&connection, shard).await?;
+    let size = host.query_by(&connection, statements, Query::SizeOfShard, &[&number]).await?;
     let edges = size.first().map_or(0, |row| row.get::<_, i64>(0)) as u64;
     if Filter::bytes_for(edges) + shared.filters.bytes_without(shard) > bytes_max {
         return Ok(None);
     }
-    let filter = Filter::new(edges, spans.newest());
+    let filter = Filter::new(edges, span.newest());
     let mut after = (0_i16, IdValue(id_min(topology.id_kind)), IdValue(id_min(topology.id_kind)));
     loop {
         let parameters: [&(dyn ToSql + Sync); 5] = [&number, &after.0, &after.1, &after.2, &PAGE];
-        let rows = host.query(statements, Query::EdgesOfShard, &parameters).await?;
+        let rows = host.query_by(&connection, statements, Query::EdgesOfShard, &parameters).await?;
         for row in &rows {
             let edge = edge_of_row(row)?;
             filter.insert(edge.kind, edge.edge);
@@ -101,6 +108,7 @@ async fn build(
         let Some(last) = rows.last().filter(|_| rows.len() as i64 == PAGE) else { break };
         after = (last.get(0), last.get(1), last.get(2));
     }
+    drop(connection);
     catch_up(shared, topology, shard, &filter).await?;
     Ok(Some(filter))
 }

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use super::{Entry, LoggedChange};
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Query, limit_value};
+use crate::postgres::{Failure, Pooled, Query, limit_value};
 
 /// The oldest and the newest change of a shard, if it has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,12 +81,12 @@ impl LogReader<'_> {
         Ok((shard, span))
     }
 
-    /// What a shard has, by a connection that has committed a write before it is used.
-    pub(crate) async fn durable_span(&self, shard: Shard) -> Result<ShardSpan, Failure> {
+    /// What a shard has, by a connection to its host.
+    pub(crate) async fn span_by(&self, connection: &Pooled, shard: Shard) -> Result<ShardSpan, Failure> {
         let host = self.topology.host_of(shard);
         let shards = [shard.0 as i16];
-        let target = &self.topology.hosts[host];
-        let rows = target.query_durable(&self.shared.statements, Query::Span, &[&shards.as_slice()]).await?;
+        let (target, statements) = (&self.topology.hosts[host], &self.shared.statements);
+        let rows = target.query_by(connection, statements, Query::Span, &[&shards.as_slice()]).await?;
         let row = rows.first().ok_or(Failure::Moved)?;
         Ok(self.span(host, row)?.1)
     }

@@ -174,7 +174,7 @@ impl Host {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> std::result::Result<Vec<Row>, Failure> {
-        self.query_by(self.reader().await?, statements, query, parameters).await
+        self.query_by(&self.reader().await?, statements, query, parameters).await
     }
 
     /// As [`Host::query`], by a connection that has committed a write: what it shows is on the standby.
@@ -184,12 +184,13 @@ impl Host {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> std::result::Result<Vec<Row>, Failure> {
-        self.query_by(self.writer().await?, statements, query, parameters).await
+        self.query_by(&self.writer().await?, statements, query, parameters).await
     }
 
-    async fn query_by(
+    /// Runs one statement by a connection.
+    pub(crate) async fn query_by(
         &self,
-        connection: Pooled,
+        connection: &Pooled,
         statements: &Statements,
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
