@@ -78,7 +78,7 @@ impl Behind {
     }
 }
 
-/// A filter of a shard's edges, unless it takes more memory than is left.
+/// A filter of a shard's edges, unless, with the other filters, it takes more than so many bytes.
 async fn build(
     shared: &Shared,
     topology: &Topology,
@@ -87,8 +87,8 @@ async fn build(
 ) -> Result<Option<Filter>, Failure> {
     let (number, host) = (shard.0 as i16, &topology.hosts[topology.host_of(shard)]);
     let statements = &shared.statements;
-    // All by one connection: two might lead to an old and a new primary, and an edge of the new one would be missing below the
-    // position. What an old one shows alone is a state that the new one has had.
+    // Position and edges by one connection: with two, the position might come from a new primary and the edges from an old one,
+    // and edges below the position would be missing. An old primary alone shows an earlier state; the log supplies the rest.
     let connection = host.writer().await?;
     let span = LogReader { shared, topology }.span_by(&connection, shard).await?;
     let size = host.query_by(&connection, statements, Query::SizeOfShard, &[&number]).await?;

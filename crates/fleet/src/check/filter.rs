@@ -28,7 +28,7 @@ pub(super) struct Filter {
     /// It has every edge that was made up to here.
     position: AtomicU64,
     edges: AtomicU64,
-    /// Edges that it still takes for existing.
+    /// Removals since it was made; these edges still look as if they existed.
     removed: AtomicU64,
     made: Instant,
 }

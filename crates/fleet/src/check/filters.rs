@@ -32,7 +32,7 @@ pub enum Verdict {
     Perhaps,
     /// The shard has no filter.
     Uncovered,
-    /// The filter does not know what the check must show.
+    /// The filter lacks what the check must show, or nobody knows what that is.
     Behind,
 }
 
