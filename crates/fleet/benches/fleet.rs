@@ -20,7 +20,8 @@ use kinfolk_core::graph::{
 };
 use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Position};
 use kinfolk_fleet::{
-    Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource,
+    FilterSettings, Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings,
+    TopicSource,
 };
 use tokio::runtime::Runtime;
 use tokio::time::MissedTickBehavior;
@@ -333,7 +334,11 @@ async fn checks(fleet: &Fleet, count: u64) -> Times {
 
 /// Checks of edges that do not exist, by users who follow others.
 async fn filtered_checks(fleet: &Fleet, count: u64) {
-    let filtering = Filtering::start(fleet, &Arc::new(LogSource::new(fleet)), 1 << 30);
+    let filtering = Filtering::start(
+        fleet,
+        &Arc::new(LogSource::new(fleet)),
+        FilterSettings { bytes_max: 1 << 30, folder: None },
+    );
     let absent = |number| Edge { followee: Id::Integer(9 * USERS + number), ..edge(number) };
     let by_filter = |number| fleet.contains_now(KIND, absent(number), Frontier::EMPTY).is_some();
     let began = Instant::now();

@@ -11,8 +11,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
+use crate::cache::{Cache, fill};
 use crate::catalog::{Catalog, Topology};
-use crate::check::Filters;
+use crate::check::{Filters, Layers, ShardCounts};
 use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::{Acknowledged, Staleness, sample};
 use crate::write::Writers;
@@ -36,6 +37,10 @@ pub(crate) struct Shared {
     pub(crate) staleness: Staleness,
     /// Which edges certainly do not exist.
     pub(crate) filters: Filters,
+    /// The following sets in Redis, if there are any.
+    pub(crate) cache: Option<Cache>,
+    /// What the shards have said of checks.
+    pub(crate) shard_counts: ShardCounts,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -74,6 +79,7 @@ impl Shared {
 pub struct Fleet {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writers: Arc<Writers>,
+    pub(crate) layers: Arc<Layers>,
     keyring: Keyring,
     runtime: Arc<StoreRuntime>,
 }
@@ -101,7 +107,7 @@ impl Fleet {
         let catalog = Catalog::new(&settings)?;
         let topology = runtime.block_on(Topology::open(&catalog, &settings))?;
         let keyring = runtime.block_on(catalog.keys())?;
-        Ok(Self::assemble(settings, clock, runtime, Known { catalog, topology, keyring }))
+        Self::assemble(settings, clock, runtime, Known { catalog, topology, keyring })
     }
 
     /// The state of a deployment, whether or not its hosts answer or are what the catalog says.
@@ -112,7 +118,7 @@ impl Fleet {
         let keyring = runtime.block_on(catalog.keys())?;
         let handle = runtime.handle().clone();
         let fleet =
-            Self::assemble(settings, Arc::new(SystemClock), runtime, Known { catalog, topology, keyring });
+            Self::assemble(settings, Arc::new(SystemClock), runtime, Known { catalog, topology, keyring })?;
         let mut status = handle.block_on(fleet.status())?;
         for host in &mut status.hosts {
             if let Some(error) = refused.get(&host.name) {
@@ -122,8 +128,15 @@ impl Fleet {
         Ok(status)
     }
 
-    fn assemble(settings: Settings, clock: Arc<dyn Clock>, runtime: Runtime, known: Known) -> Self {
+    fn assemble(settings: Settings, clock: Arc<dyn Clock>, runtime: Runtime, known: Known) -> Result<Self> {
         let Known { catalog, topology, keyring } = known;
+        let (cache, requested) = match &settings.redis {
+            Some(redis) => {
+                let (cache, requested) = Cache::open(redis, runtime.handle())?;
+                (Some(cache), Some(requested))
+            }
+            None => (None, None),
+        };
         let shared = Arc::new(Shared {
             settings,
             clock,
@@ -133,12 +146,18 @@ impl Fleet {
             acknowledged: Acknowledged::default(),
             staleness: Staleness::default(),
             filters: Filters::default(),
+            cache,
+            shard_counts: ShardCounts::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });
         runtime.spawn(sample(Arc::clone(&shared)));
+        if let Some(requested) = requested {
+            runtime.spawn(fill(Arc::clone(&shared), requested));
+        }
         let writers = Arc::new(Writers::new(Arc::clone(&shared), runtime.handle()));
-        Self { shared, writers, keyring, runtime: Arc::new(StoreRuntime(Some(runtime))) }
+        let layers = Arc::new(Layers::stack(&shared, runtime.handle()));
+        Ok(Self { shared, writers, layers, keyring, runtime: Arc::new(StoreRuntime(Some(runtime))) })
     }
 
     /// The keys that sign tokens and cursors, as they were when the store was opened.
@@ -165,20 +184,7 @@ impl Fleet {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        /// Ends the task of a caller that has gone.
-        struct AbortOnDrop(AbortHandle);
-        impl Drop for AbortOnDrop {
-            fn drop(&mut self) {
-                self.0.abort();
-            }
-        }
-        let task = self.handle().spawn(work);
-        let _guard = AbortOnDrop(task.abort_handle());
-        match task.await {
-            Ok(outcome) => outcome,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(Error::Closed),
-        }
+        run_on(self.handle(), work).await
     }
 
     /// The plan that the first host makes for a statement.
@@ -194,6 +200,27 @@ impl Fleet {
     /// The shard of a user, for tools and tests.
     pub fn shard_of(&self, id: Id) -> kinfolk_core::Shard {
         self.shared.topology().shard_of(id)
+    }
+}
+
+/// Runs work on a runtime. A caller that stops waiting ends it.
+pub(crate) async fn run_on<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    /// Ends the task of a caller that has gone.
+    struct AbortOnDrop(AbortHandle);
+    impl Drop for AbortOnDrop {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    let task = runtime.spawn(work);
+    let _guard = AbortOnDrop(task.abort_handle());
+    match task.await {
+        Ok(outcome) => outcome,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::Closed),
     }
 }
 

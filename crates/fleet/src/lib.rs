@@ -2,7 +2,7 @@
 //!
 //! A shard's truth and its log change in one transaction; the follower side is a projection of the logs that can be dropped and
 //! rebuilt. Changes travel to it straight from the logs, or through a topic of Kafka that other systems can read, too. This crate
-//! knows PostgreSQL, Kafka and the ports of [`kinfolk_core`]; it knows neither protocols nor the command line.
+//! knows PostgreSQL, Kafka, Redis and the ports of [`kinfolk_core`]; it knows neither protocols nor the command line.
 //!
 //! | folder | what is in it |
 //! |---|---|
@@ -11,6 +11,8 @@
 //! | `sql` | the statements of requests, projection and verification, and the schema |
 //! | `write` | one batcher for each host: lock, read, plan, write, commit |
 //! | `check` | the layers of a check |
+//! | `cache` | following sets in Redis: a layer of a check |
+//! | `redis` | a client of Redis Cluster |
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
 //! | `relay` | hands the logs to the topic |
@@ -21,7 +23,9 @@
 
 #![warn(clippy::too_many_lines, unreachable_pub)]
 
+mod background;
 mod bulk;
+mod cache;
 mod catalog;
 mod check;
 mod fleet;
@@ -29,6 +33,7 @@ mod log;
 mod postgres;
 mod project;
 mod read;
+mod redis;
 mod relay;
 mod settings;
 mod status;
@@ -37,12 +42,14 @@ mod topic;
 mod write;
 
 pub use bulk::{Edges, Import};
+pub use cache::{CacheFeed, CacheState, CacheVerdict, FillOutcome};
 pub use catalog::{Catalog, NewDeployment};
-pub use check::{Filtering, Verdict};
+pub use check::{FilterSettings, FilterState, Filtering, LayerStates, ShardVerdict, Verdict};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
+pub use redis::Redis;
 pub use relay::{Relay, RelayCondition};
 pub use settings::{Settings, Timeouts};
 pub use status::{FleetStatus, HostCondition, HostStatus, ProcessStatus, ShardStatus};

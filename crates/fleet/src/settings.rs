@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Redis;
+
 /// Where a fleet is, and how a process uses it.
 #[derive(Clone)]
 pub struct Settings {
@@ -25,6 +27,8 @@ pub struct Settings {
     pub threads: usize,
     /// A shard refuses writes while its log has so many changes: what reads it is away, and trimming waits for that.
     pub log_changes_max: u64,
+    /// Where following sets are cached, if they are.
+    pub redis: Option<Redis>,
     /// How long things may take.
     pub timeouts: Timeouts,
 }
@@ -41,6 +45,7 @@ impl Settings {
             write_connections: 8,
             threads: 2,
             log_changes_max: 10_000_000,
+            redis: None,
             timeouts: Timeouts::default(),
         }
     }

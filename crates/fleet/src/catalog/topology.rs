@@ -22,6 +22,8 @@ pub(crate) struct Assignment {
 
 /// The deployment as this process knows it.
 pub(crate) struct Topology {
+    /// Which deployment it is.
+    pub(crate) identity: i64,
     pub(crate) id_kind: IdKind,
     pub(crate) epoch: Epoch,
     pub(crate) hosts: Vec<Arc<Host>>,
@@ -90,6 +92,7 @@ impl Topology {
             .iter()
             .map(|(host, term)| Assignment { host: indexes[host.as_str()], term: *term });
         Ok(Self {
+            identity: description.identity,
             id_kind: description.id_kind,
             epoch: description.epoch,
             assignments: assignments.collect(),

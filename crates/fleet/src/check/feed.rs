@@ -1,50 +1,68 @@
 //! Brings the changes to the filters, as they are brought to the follower sides of the hosts.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::Frontier;
-use tokio::task::AbortHandle;
 
 use super::build::keep_filters;
 use super::filter::Followed;
+use super::saved::save_all;
 use crate::Fleet;
+use crate::background::Background;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::Failure;
-use crate::project::{Applied, ChangeSource, SourceBatch, Target, TargetLoop};
+use crate::project::{Applied, ChangeSource, Pace, SourceBatch, Target, TargetLoop};
 
-/// How often a process looks for changes.
-const IDLE: Duration = Duration::from_millis(50);
+/// What filters may take, and where they are saved.
+#[derive(Clone, Debug)]
+pub struct FilterSettings {
+    /// The memory of all filters together.
+    pub bytes_max: u64,
+    /// The folder that they are saved in, so that a process that starts again need not read all edges.
+    pub folder: Option<PathBuf>,
+}
 
 /// Keeps the filters of a process while it is kept.
-#[derive(Debug)]
 pub struct Filtering {
-    tasks: Vec<AbortHandle>,
+    shared: Arc<Shared>,
+    settings: FilterSettings,
+    tasks: Vec<Background>,
 }
 
 impl Filtering {
-    /// Starts to make filters of at most so many bytes together, and to follow what a source brings.
-    pub fn start<S: ChangeSource>(fleet: &Fleet, source: &Arc<S>, bytes_max: u64) -> Self {
-        let target = FilterTarget { shared: Arc::clone(&fleet.shared) };
-        let mut feed = TargetLoop::new(Arc::clone(&fleet.shared), target);
-        let source = Arc::clone(source);
+    /// Starts to make filters, and to follow what a source brings.
+    pub fn start<S: ChangeSource>(fleet: &Fleet, source: &Arc<S>, settings: FilterSettings) -> Self {
+        let shared = Arc::clone(&fleet.shared);
+        shared.filters.keep();
+        let (source, of_feed) = (Arc::clone(source), Arc::clone(&shared));
+        let feed = move || {
+            let (shared, source) = (Arc::clone(&of_feed), Arc::clone(&source));
+            let target = FilterTarget { shared: Arc::clone(&shared) };
+            async move { TargetLoop::new(shared, target).run(&*source).await }
+        };
+        let (of_keep, kept) = (Arc::clone(&shared), settings.clone());
+        let keep = move || keep_filters(Arc::clone(&of_keep), kept.clone());
         let tasks = vec![
-            fleet.handle().spawn(async move { feed.run(&*source).await }).abort_handle(),
-            fleet.handle().spawn(keep_filters(Arc::clone(&fleet.shared), bytes_max)).abort_handle(),
+            Background::start(fleet.handle(), "feed of the filters", feed),
+            Background::start(fleet.handle(), "filters", keep),
         ];
-        Self { tasks }
+        Self { shared, settings, tasks }
     }
 
     /// Lets it run until the store is dropped.
-    pub fn detach(mut self) {
-        self.tasks.clear();
+    pub fn detach(self) {
+        self.tasks.into_iter().for_each(Background::detach);
     }
-}
 
-impl Drop for Filtering {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
+    /// Ends it, and saves the filters. Blocks while it writes them.
+    pub fn stop(self) {
+        drop(self.tasks);
+        if let Some(folder) = &self.settings.folder {
+            save_all(&self.shared, folder);
+        }
     }
 }
 
@@ -54,7 +72,8 @@ struct FilterTarget {
 }
 
 impl Target for FilterTarget {
-    const IDLE: Duration = IDLE;
+    const PACE: Pace =
+        Pace { idle: Duration::from_millis(50), busy: Duration::from_millis(10), hears_of_writes: false };
 
     fn number(&self) -> usize {
         0

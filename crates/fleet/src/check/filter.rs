@@ -9,6 +9,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Sequence};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::saved::made_before;
 use crate::log::LoggedChange;
 
 /// With seven hashes, about one of a hundred edges that do not exist is let through.
@@ -31,6 +32,17 @@ pub(super) struct Filter {
     /// Removals since it was made; these edges still look as if they existed.
     removed: AtomicU64,
     made: Instant,
+}
+
+/// What a filter is made of, as it is saved.
+pub(super) struct FilterParts {
+    pub(super) position: Sequence,
+    pub(super) capacity: u64,
+    pub(super) edges: u64,
+    pub(super) removed: u64,
+    /// How long ago it was made.
+    pub(super) age: Duration,
+    pub(super) bits: Vec<u64>,
 }
 
 /// What became of changes.
@@ -56,6 +68,30 @@ impl Filter {
             edges: AtomicU64::new(0),
             removed: AtomicU64::new(0),
             made: Instant::now(),
+        }
+    }
+
+    /// What it is made of. The position is taken first: the bits are at least as new.
+    pub(super) fn parts(&self) -> FilterParts {
+        FilterParts {
+            position: self.position(),
+            capacity: self.capacity,
+            edges: self.edges.load(Ordering::Relaxed),
+            removed: self.removed.load(Ordering::Relaxed),
+            age: self.made.elapsed(),
+            bits: self.bits.iter().collect(),
+        }
+    }
+
+    /// The filter that is made of some parts.
+    pub(super) fn of_parts(parts: FilterParts) -> Self {
+        Self {
+            bits: AtomicBloomFilter::from_vec(parts.bits).seed(&0).hashes(HASHES),
+            capacity: parts.capacity,
+            position: AtomicU64::new(parts.position.0),
+            edges: AtomicU64::new(parts.edges),
+            removed: AtomicU64::new(parts.removed),
+            made: made_before(parts.age),
         }
     }
 

@@ -2,19 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Epoch, Frontier, Sequence, Shard, names};
+use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
+use kinfolk_core::{EdgeKind, Epoch, Frontier, Result, Shard, names};
 use parking_lot::RwLock;
 
 use super::filter::Filter;
+use super::layers::{Asked, CheckLayer, Checks};
+use crate::fleet::Shared;
 
 /// The filters of one epoch.
 #[derive(Default)]
 pub(crate) struct Filters {
     known: RwLock<Known>,
+    are_kept: AtomicBool,
     counts: [AtomicU64; Verdict::ALL.len()],
+    times: Histogram,
+    damaged: AtomicU64,
 }
 
 #[derive(Default)]
@@ -38,33 +44,93 @@ pub enum Verdict {
 
 names! { Verdict { No => "no", Perhaps => "perhaps", Uncovered => "uncovered", Behind => "behind" } }
 
-/// A check, and what its answer must show.
-pub(super) struct Asked {
-    pub(super) epoch: Epoch,
-    pub(super) shard: Shard,
-    pub(super) kind: EdgeKind,
-    pub(super) edge: Edge,
-    /// The newest position of the shard of at most two seconds ago. None if nobody knows it.
-    pub(super) recent: Option<Sequence>,
-    /// What the caller has seen of the shard.
-    pub(super) at_least: Sequence,
+/// Asks the filters first.
+pub(crate) struct FilterLayer<N> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) next: N,
+}
+
+impl<N> FilterLayer<N> {
+    /// What is known without waiting for anybody.
+    pub(crate) fn answers_now(&self, epoch: Epoch, kind: EdgeKind, asked: &Asked) -> Option<bool> {
+        let filters = &self.shared.filters;
+        let is_excluded = filters.judge(epoch, kind, asked) == Verdict::No;
+        if is_excluded {
+            filters.count(Verdict::No);
+        }
+        is_excluded.then_some(false)
+    }
+}
+
+impl<N: CheckLayer> CheckLayer for FilterLayer<N> {
+    async fn contains(&self, checks: Checks) -> Result<Vec<bool>> {
+        let filters = &self.shared.filters;
+        if !filters.are_kept() {
+            return self.next.contains(checks).await;
+        }
+        let began = Instant::now();
+        let answer = |asked: &Asked| {
+            let verdict = filters.judge(checks.topology.epoch, checks.kind, asked);
+            filters.count(verdict);
+            (verdict == Verdict::No).then_some(false)
+        };
+        let answers: Vec<Option<bool>> = checks.asked.iter().map(answer).collect();
+        let count = answers.len() as u64;
+        if count > 0 {
+            // Each by itself: they are made one after another.
+            filters.times.observe(count, began.elapsed() / count as u32);
+        }
+        checks.pass_on(answers, &self.next).await
+    }
 }
 
 impl Filters {
-    pub(super) fn judge(&self, asked: &Asked) -> Verdict {
+    fn judge(&self, epoch: Epoch, kind: EdgeKind, asked: &Asked) -> Verdict {
         let known = self.known.read();
-        let filter = known.by_shard.get(&asked.shard).filter(|_| known.epoch == Some(asked.epoch));
+        let filter = known.by_shard.get(&asked.shard).filter(|_| known.epoch == Some(epoch));
         let Some(filter) = filter else { return Verdict::Uncovered };
         // The position first: the bits are at least as new.
         let position = filter.position();
-        if asked.recent.is_none_or(|recent| position < recent) || position < asked.at_least {
+        if asked.needed.is_none_or(|needed| position < needed) {
             return Verdict::Behind;
         }
-        if filter.may_have(asked.kind, asked.edge) { Verdict::Perhaps } else { Verdict::No }
+        if filter.may_have(kind, asked.edge) { Verdict::Perhaps } else { Verdict::No }
     }
 
-    pub(super) fn count(&self, verdict: Verdict) {
+    fn count(&self, verdict: Verdict) {
         self.counts[verdict as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether this process has or makes filters at all.
+    pub(super) fn are_kept(&self) -> bool {
+        self.are_kept.load(Ordering::Relaxed)
+    }
+
+    /// From now on filters are made.
+    pub(super) fn keep(&self) {
+        self.are_kept.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn times(&self) -> HistogramSnapshot {
+        let mut snapshot = HistogramSnapshot::default();
+        self.times.add_to(&mut snapshot);
+        snapshot
+    }
+
+    /// How many shards have filters, and their memory.
+    pub(crate) fn size(&self) -> (usize, u64) {
+        let known = self.known.read();
+        (known.by_shard.len(), known.by_shard.values().map(|filter| filter.bytes()).sum())
+    }
+
+    /// A filter was found to deny an edge that exists.
+    pub(super) fn note_damage(&self) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many filters were found damaged.
+    pub(crate) fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
     }
 
     /// How often each was said.

@@ -47,6 +47,11 @@ impl Encryption {
         Ok(Self(Some(TlsConnector::from(Arc::new(config)))))
     }
 
+    /// What encrypts connections, if anything does.
+    pub(crate) fn connector(&self) -> Option<&TlsConnector> {
+        self.0.as_ref()
+    }
+
     /// Decides whether connections to a database are encrypted. What its connection string prefers is never given up silently.
     pub(crate) fn apply(&self, what: &str, config: &mut Config) -> Result<()> {
         let mode = match (config.get_ssl_mode(), &self.0) {

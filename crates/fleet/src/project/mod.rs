@@ -11,5 +11,5 @@ mod source;
 pub(crate) use apply::{Applied, ProjectedRows};
 pub(crate) use new_epoch::{by_target, edge_of_row, kind_of};
 pub use runner::Projection;
-pub(crate) use runner::{Target, TargetLoop};
+pub(crate) use runner::{Pace, Target, TargetLoop};
 pub use source::{ChangeSource, LogSource, SourceBatch};

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use kinfolk_core::{Frontier, Position, Shard};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::apply::{Applied, apply};
 use super::{ChangeSource, LogSource, SourceBatch};
 use crate::Fleet;
+use crate::background::Background;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::log::marks;
@@ -21,20 +21,14 @@ use crate::read::Sampled;
 /// Changes that one transaction applies at most.
 const BATCH_MAX: usize = 2_000;
 
-/// How often a loop looks for changes that other processes have written.
-const IDLE: Duration = Duration::from_millis(5);
-
-/// After some changes there are more to come: a pause makes the next round larger, and all of them cheaper. A round asks every
-/// shard, however few have changed.
-const BUSY_PAUSE: Duration = Duration::from_millis(10);
-
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// Projects the logs of all sources to every host while it is kept. Any number of processes may do so at once.
-#[derive(Debug)]
+///
+/// A transaction that is in the middle when it ends is rolled back by its host, or committed: both are fine.
 pub struct Projection {
-    tasks: Vec<AbortHandle>,
+    tasks: Vec<Background>,
 }
 
 impl Projection {
@@ -42,31 +36,39 @@ impl Projection {
     pub fn start<S: ChangeSource>(fleet: &Fleet, source: &Arc<S>) -> Self {
         let hosts = 0..fleet.shared.topology().hosts.len();
         let task = |host| {
-            let source = Arc::clone(source);
-            let target = HostTarget { shared: Arc::clone(&fleet.shared), host };
-            let mut host = TargetLoop::new(Arc::clone(&fleet.shared), target);
-            fleet.handle().spawn(async move { host.run(&*source).await }).abort_handle()
+            let (shared, source) = (Arc::clone(&fleet.shared), Arc::clone(source));
+            let project = move || {
+                let (shared, source) = (Arc::clone(&shared), Arc::clone(&source));
+                let target = HostTarget { shared: Arc::clone(&shared), host };
+                async move { TargetLoop::new(shared, target).run(&*source).await }
+            };
+            Background::start(fleet.handle(), "projection", project)
         };
         Self { tasks: hosts.map(task).collect() }
     }
 
     /// Lets it run until the store is dropped.
-    pub fn detach(mut self) {
-        self.tasks.clear();
+    pub fn detach(self) {
+        self.tasks.into_iter().for_each(Background::detach);
     }
 }
 
-impl Drop for Projection {
-    fn drop(&mut self) {
-        // A transaction in the middle is rolled back by its host, or committed: both are fine.
-        self.tasks.iter().for_each(AbortHandle::abort);
-    }
+/// How often changes are brought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// The pause after a round without changes.
+    pub(crate) idle: Duration,
+    /// After some changes there are more to come: a pause makes the next round larger, and all of them cheaper. A round asks every
+    /// shard, however few have changed.
+    pub(crate) busy: Duration,
+    /// Whether a write through this process ends the pause.
+    pub(crate) hears_of_writes: bool,
 }
 
 /// What changes are brought to.
 pub(crate) trait Target: Send + Sync {
-    /// How often it looks for changes that other processes have written.
-    const IDLE: Duration;
+    /// How often changes are brought to it.
+    const PACE: Pace;
 
     /// What the source of changes knows it by.
     fn number(&self) -> usize;
@@ -89,7 +91,8 @@ struct HostTarget {
 }
 
 impl Target for HostTarget {
-    const IDLE: Duration = IDLE;
+    const PACE: Pace =
+        Pace { idle: Duration::from_millis(5), busy: Duration::from_millis(10), hears_of_writes: true };
 
     fn number(&self) -> usize {
         self.host
@@ -127,11 +130,12 @@ impl<T: Target> TargetLoop<T> {
         loop {
             progress.mark_unchanged();
             match self.round(source, &mut samples).await {
-                Ok(0) => _ = timeout(T::IDLE, progress.changed()).await,
+                Ok(0) if T::PACE.hears_of_writes => _ = timeout(T::PACE.idle, progress.changed()).await,
+                Ok(0) => tokio::time::sleep(T::PACE.idle).await,
                 Ok(count) => {
                     self.shared.announce_progress();
                     if count < BATCH_MAX {
-                        tokio::time::sleep(BUSY_PAUSE).await;
+                        tokio::time::sleep(T::PACE.busy).await;
                     }
                 }
                 Err(failure) => {

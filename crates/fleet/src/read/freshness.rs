@@ -75,7 +75,7 @@ impl Guard {
         Self::of_truth(topology, shards, Frontier::EMPTY).and_followers(at_least)
     }
 
-    fn parameters(&self) -> [&(dyn ToSql + Sync); 6] {
+    pub(crate) fn parameters(&self) -> [&(dyn ToSql + Sync); 6] {
         [&self.epoch, &self.shards, &self.terms, &self.sequences, &self.sources, &self.marks]
     }
 }

@@ -4,21 +4,22 @@
 //! Each process samples all hosts twice a second: the newest positions of their shards, and their marks. A host whose marks cover
 //! the positions of a sample shows everything that was committed before the sample began. The lag alone would not do: a
 //! projection that can't reach a source has none of its changes, and seems to have them all. So while a host does not answer,
-//! nobody knows what the others lack, and the bound ends for all of them.
+//! nobody knows what the others lack, and the bound ends for all of them. Checks ask only for the newest positions of one shard, which
+//! its own host says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use kinfolk_core::{Epoch, Error, Frontier, Sequence, Shard};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::log::{LogReader, marks};
-use crate::postgres::{Failure, unavailable};
+use crate::postgres::{Failure, Host, unavailable};
 
 /// What the follower side shows is at most so old.
 pub(crate) const STALENESS_MAX: Duration = Duration::from_secs(2);
@@ -41,20 +42,23 @@ impl SampledHost {
     }
 }
 
-/// What the latest sample has found, by the names of the hosts.
+/// The newest positions of some shards, and when a host was asked for them.
+type Sample = (Instant, Frontier);
+
+/// What the latest samples have found, by the names of the hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampled {
     epoch: Option<Epoch>,
     pub(super) hosts: BTreeMap<String, SampledHost>,
-    /// The newest positions of the shards of all hosts that have answered.
+    /// The newest positions of the shards of all hosts that have answered lately.
     pub(crate) newest: Frontier,
-    /// When the samples of the last seconds began, and what they have found to be the newest positions, oldest first.
-    recent: VecDeque<(Instant, Frontier)>,
+    /// The samples of the last seconds of each host, oldest first.
+    recent: Vec<VecDeque<Sample>>,
     /// Shards whose logs hold as much as they may: see [`Settings::log_changes_max`](crate::Settings::log_changes_max).
     full: BTreeSet<Shard>,
 }
 
-/// The latest sample of a process, and who waits for the next.
+/// The latest samples of a process, and who waits for the next.
 #[derive(Default)]
 pub(crate) struct Staleness(watch::Sender<Sampled>);
 
@@ -65,10 +69,25 @@ impl Staleness {
 
     /// A position of a shard that was its newest at most two seconds ago. Who has everything up to it is within the bound.
     pub(crate) fn recent(&self, epoch: Epoch, shard: Shard) -> Option<Sequence> {
+        let (sampled, now) = (self.0.borrow(), Instant::now());
+        let within_bound = |(began, _): &&Sample| now.duration_since(*began) <= STALENESS_MAX;
+        let of_host = |samples: &VecDeque<Sample>| {
+            samples.iter().find(within_bound).and_then(|(_, newest)| newest.get(shard))
+        };
+        sampled.recent.iter().filter(|_| sampled.epoch == Some(epoch)).find_map(of_host)
+    }
+
+    /// The newest positions that the latest samples have found.
+    pub(crate) fn newest(&self, epoch: Epoch) -> Frontier {
         let sampled = self.0.borrow();
-        let within_bound = |(began, _): &&(Instant, Frontier)| began.elapsed() <= STALENESS_MAX;
-        let mut recent = sampled.recent.iter().filter(|_| sampled.epoch == Some(epoch)).filter(within_bound);
-        recent.find_map(|(_, newest)| newest.get(shard))
+        if sampled.epoch == Some(epoch) { sampled.newest.clone() } else { Frontier::default() }
+    }
+
+    /// The newest position of a shard that the latest samples have found.
+    pub(crate) fn newest_of(&self, epoch: Epoch, shard: Shard) -> Sequence {
+        let sampled = self.0.borrow();
+        let newest = (sampled.epoch == Some(epoch)).then(|| sampled.newest.get(shard)).flatten();
+        newest.unwrap_or_default()
     }
 
     /// Returns an error if the log of a shard holds as much as it may.
@@ -103,47 +122,46 @@ pub(super) fn beyond_bound(host: &str) -> Error {
     )
 }
 
-/// Samples the hosts until the store is dropped.
+/// Samples the hosts until the store is dropped, each at its own pace: a host that is silent holds up no other.
 pub(crate) async fn sample(shared: Arc<Shared>) {
-    let mut sampler = Sampler::default();
-    let (mut recent, mut recent_epoch) = (VecDeque::new(), shared.topology().epoch);
-    let mut ticks = interval(SAMPLE_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut sampler, mut asked, mut tasks) = (Sampler::default(), BTreeSet::new(), JoinSet::new());
     loop {
-        ticks.tick().await;
-        let topology = shared.topology();
-        let began = Instant::now();
-        let hosts = 0..topology.hosts.len();
-        let answers = join_all(hosts.map(|host| ask(&shared, &topology, host))).await;
-        // An old map is left to the reads and writes that are refused because of it: they compare what their callers have seen.
-        let answers: Vec<_> = answers.into_iter().map(Result::ok).collect();
-        sampler.add(topology.epoch, began, &answers);
-        let hosts = topology.hosts.iter().zip(&answers).enumerate();
-        let sampled = hosts.map(|(index, (host, answer))| {
-            let shows_until = sampler.shows_until.get(&index).copied();
-            let clock_lead = answer.as_ref().map(|answer| answer.clock_lead);
-            (host.name.clone(), SampledHost { shows_until, clock_lead })
-        });
-        let answered = || answers.iter().flatten();
-        let newest: Frontier = answered().flat_map(|answer| answer.newest.iter()).collect();
-        recent.retain(|(began, _): &(Instant, Frontier)| {
-            began.elapsed() <= STALENESS_MAX && recent_epoch == topology.epoch
-        });
-        recent_epoch = topology.epoch;
-        recent.push_back((began, newest.clone()));
-        let sampled = Sampled {
-            epoch: Some(topology.epoch),
-            hosts: sampled.collect(),
-            newest,
-            recent: recent.clone(),
-            full: answered().flat_map(|answer| answer.full.iter().copied()).collect(),
+        for host in 0..shared.topology().hosts.len() {
+            if asked.insert(host) {
+                tasks.spawn(ask_at(Instant::now(), Arc::clone(&shared), host));
+            }
+        }
+        let Some(Ok(HostSample { topology, host, began, answer })) = tasks.join_next().await else {
+            continue;
         };
-        let full = sampled.full.clone();
-        let before = shared.staleness.0.send_replace(sampled).full;
-        if !full.is_empty() && before.is_empty() {
-            tracing::error!(shards = full.len(), "the logs of shards are full: their writes are refused");
+        sampler.add(topology.epoch, host, began, answer);
+        if host < topology.hosts.len() {
+            tasks.spawn(ask_at(began + SAMPLE_EVERY, Arc::clone(&shared), host));
+        } else {
+            asked.remove(&host);
+        }
+        let full = sampler.publish(&topology, &shared.staleness);
+        if full > 0 {
+            tracing::error!(shards = full, "the logs of shards are full: their writes are refused");
         }
     }
+}
+
+/// One sample of a host.
+struct HostSample {
+    topology: Arc<Topology>,
+    host: usize,
+    began: Instant,
+    answer: Option<Answer>,
+}
+
+/// Asks a host at a moment.
+async fn ask_at(moment: Instant, shared: Arc<Shared>, host: usize) -> HostSample {
+    sleep_until(moment).await;
+    let (topology, began) = (shared.topology(), Instant::now());
+    // An old map is left to the reads and writes that are refused because of it: they compare what their callers have seen.
+    let answer = if host < topology.hosts.len() { ask(&shared, &topology, host).await.ok() } else { None };
+    HostSample { topology, host, began, answer }
 }
 
 /// What a host has answered to a sample.
@@ -181,30 +199,79 @@ async fn ask(shared: &Shared, topology: &Topology, host: usize) -> Result<Answer
 #[derive(Default)]
 struct Sampler {
     epoch: Option<Epoch>,
-    /// When each complete sample began, and the newest positions that it has found.
-    samples: VecDeque<(Instant, Frontier)>,
     /// By the index of the host.
-    shows_until: BTreeMap<usize, Instant>,
+    hosts: BTreeMap<usize, HostSamples>,
+}
+
+#[derive(Default)]
+struct HostSamples {
+    /// When each sample of the last seconds began, and the newest positions that it has found.
+    samples: VecDeque<Sample>,
+    /// The last answer. What its follower side shows, it shows from then on.
+    last: Option<Answer>,
+    /// Whether the last sample was answered.
+    answers: bool,
 }
 
 impl Sampler {
-    /// Adds the answers of all hosts, in their order. Of one that has not answered, nobody knows the positions.
-    fn add(&mut self, epoch: Epoch, began: Instant, answers: &[Option<Answer>]) {
+    /// Adds the answer of a host. Of one that has not answered, nobody knows the positions.
+    fn add(&mut self, epoch: Epoch, host: usize, began: Instant, answer: Option<Answer>) {
+        if self.epoch.is_some_and(|known| known.0 > epoch.0) {
+            // It was asked before the new epoch was known.
+            return;
+        }
         if self.epoch != Some(epoch) {
             *self = Self { epoch: Some(epoch), ..Self::default() };
         }
-        self.samples.retain(|(began, _)| began.elapsed() <= STALENESS_MAX);
-        if answers.iter().all(Option::is_some) {
-            let newest = answers.iter().flatten().flat_map(|answer| answer.newest.iter()).collect();
-            self.samples.push_back((began, newest));
+        for known in self.hosts.values_mut() {
+            known.samples.retain(|(began, _)| began.elapsed() <= STALENESS_MAX);
         }
-        for (host, answer) in answers.iter().enumerate() {
-            let Some(Answer { marks, .. }) = answer else { continue };
-            let covered = self.samples.iter().rev().find(|(_, newest)| marks.covers_all(newest));
-            if let Some((began, _)) = covered {
-                self.shows_until.insert(host, *began);
-            }
+        let known = self.hosts.entry(host).or_default();
+        known.answers = answer.is_some();
+        if let Some(answer) = answer {
+            known.samples.push_back((began, answer.newest.clone()));
+            known.last = Some(answer);
         }
+    }
+
+    /// Everything that was committed before this, on any of so many hosts, is in the follower side of a host.
+    fn shows_until(&self, host: usize, hosts: usize) -> Option<Instant> {
+        let Answer { marks, .. } = self.hosts.get(&host)?.last.as_ref()?;
+        let of_source = |source| {
+            let samples = &self.hosts.get(&source)?.samples;
+            samples.iter().rev().find(|(_, newest)| marks.covers_all(newest)).map(|(began, _)| *began)
+        };
+        (0..hosts).map(of_source).min().flatten()
+    }
+
+    /// Makes known what the samples say, once every host was asked. Returns how many logs are full, when that was not so before.
+    fn publish(&self, topology: &Topology, staleness: &Staleness) -> usize {
+        let count = topology.hosts.len();
+        if self.hosts.len() < count {
+            return 0;
+        }
+        let of_host = |(index, host): (usize, &Arc<Host>)| {
+            let known = self.hosts.get(&index);
+            let clock_lead =
+                known.filter(|known| known.answers).and_then(|known| Some(known.last.as_ref()?.clock_lead));
+            (host.name.clone(), SampledHost { shows_until: self.shows_until(index, count), clock_lead })
+        };
+        let latest = || {
+            self.hosts
+                .values()
+                .filter(|known| !known.samples.is_empty())
+                .filter_map(|known| known.last.as_ref())
+        };
+        let sampled = Sampled {
+            epoch: self.epoch,
+            hosts: topology.hosts.iter().enumerate().map(of_host).collect(),
+            newest: latest().flat_map(|answer| answer.newest.iter()).collect(),
+            recent: self.hosts.values().map(|known| known.samples.clone()).collect(),
+            full: latest().flat_map(|answer| answer.full.iter().copied()).collect(),
+        };
+        let full = sampled.full.len();
+        let before = staleness.0.send_replace(sampled).full;
+        if before.is_empty() { full } else { 0 }
     }
 }
 
@@ -218,25 +285,34 @@ mod tests {
         Some(Answer { newest, full: Vec::new(), marks: marks.collect(), clock_lead: Duration::ZERO })
     }
 
+    fn shown(sampler: &Sampler) -> [Option<Instant>; 2] {
+        [0, 1].map(|host| sampler.shows_until(host, 2))
+    }
+
     #[test]
     fn a_host_shows_the_newest_sample_that_its_marks_cover() {
         let (mut sampler, first) = (Sampler::default(), Instant::now());
-        let second = first + Duration::from_millis(1);
-        sampler.add(Epoch(1), first, &[answer(5, [5, 7], 0), answer(7, [4, 7], 1)]);
-        assert_eq!(sampler.shows_until, BTreeMap::from([(0, first)]));
-        sampler.add(Epoch(1), second, &[answer(6, [5, 7], 0), answer(7, [5, 7], 1)]);
-        assert_eq!(sampler.shows_until, BTreeMap::from([(0, first), (1, first)]));
-        sampler.add(Epoch(1), second, &[answer(6, [6, 7], 0), None]);
-        assert_eq!(sampler.shows_until, BTreeMap::from([(0, second), (1, first)]));
+        let [second, third] = [1, 2].map(|millis| first + Duration::from_millis(millis));
+        sampler.add(Epoch(1), 0, first, answer(5, [5, 7], 0));
+        sampler.add(Epoch(1), 1, second, answer(7, [4, 7], 1));
+        assert_eq!(shown(&sampler), [Some(first), None]);
+        sampler.add(Epoch(1), 0, third, answer(6, [5, 7], 0));
+        sampler.add(Epoch(1), 1, third, answer(7, [5, 7], 1));
+        assert_eq!(shown(&sampler), [Some(first), Some(first)]);
+        sampler.add(Epoch(1), 0, third, answer(6, [6, 7], 0));
+        sampler.add(Epoch(1), 1, third, None);
+        assert_eq!(shown(&sampler), [Some(third), Some(first)], "a silent host's marks only grow");
     }
 
     #[test]
     fn a_silent_host_proves_nothing_and_an_epoch_starts_afresh() {
         let (mut sampler, now) = (Sampler::default(), Instant::now());
-        sampler.add(Epoch(1), now, &[answer(0, [0, 0], 0), None]);
-        assert_eq!(sampler.shows_until, BTreeMap::new());
-        sampler.add(Epoch(1), now, &[answer(0, [0, 0], 0), answer(0, [0, 0], 1)]);
-        sampler.add(Epoch(2), now, &[None, None]);
-        assert_eq!(sampler.shows_until, BTreeMap::new());
+        sampler.add(Epoch(1), 0, now, answer(0, [0, 0], 0));
+        sampler.add(Epoch(1), 1, now, None);
+        assert_eq!(shown(&sampler), [None, None]);
+        sampler.add(Epoch(1), 1, now, answer(0, [0, 0], 1));
+        assert_eq!(shown(&sampler), [Some(now), Some(now)]);
+        sampler.add(Epoch(2), 0, now, None);
+        assert_eq!(shown(&sampler), [None, None]);
     }
 }

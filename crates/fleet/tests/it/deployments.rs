@@ -12,7 +12,8 @@ use std::time::Duration;
 use kinfolk_conformance::block_on;
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_fleet::{
-    Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection, Relay, Settings, Timeouts, TopicSource,
+    CacheFeed, ChangeSource, FilterSettings, Filtering, Fleet, Kafka, LogSource, NewDeployment, Projection,
+    Redis, Relay, Settings, Timeouts, TopicSource,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
@@ -37,6 +38,12 @@ pub fn servers() -> Option<[String; 3]> {
         [catalog, a, b] => Some([catalog, a, b].map(str::to_owned)),
         _ => panic!("{SERVERS} names one server or three"),
     }
+}
+
+/// Settings for some nodes of Redis.
+pub fn redis(nodes: &str) -> Redis {
+    // Machines that are busy with tests are slow.
+    Redis { timeout: Duration::from_millis(500), fills_per_second: 5_000, ..Redis::new(nodes.split(',')) }
 }
 
 /// How the follower side follows.
@@ -282,6 +289,15 @@ impl Stores {
         Self { filter_bytes: Some(bytes), ..self }
     }
 
+    /// Opens stores with a cache.
+    pub fn with_cache(self, nodes: &str) -> Self {
+        let redis = redis(nodes);
+        let change = self.change_settings;
+        let change_settings =
+            Box::new(move |settings| Settings { redis: Some(redis.clone()), ..change(settings) });
+        Self { change_settings, ..self }
+    }
+
     /// An empty store.
     pub fn make(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
         let epoch = self.epoch.get() + 1;
@@ -311,15 +327,26 @@ impl Stores {
         let settings = self.with_databases(id_kind, Databases::settings);
         let fleet = Fleet::open_with_clock((self.change_settings)(settings), clock).unwrap();
         let log = LogSource::new(&fleet);
-        if let Some(bytes) = self.filter_bytes {
-            Filtering::start(&fleet, &Arc::new(log.clone()), bytes).detach();
-        }
         match self.projecting {
-            Projecting::AtOnce => Projection::start(&fleet, &Arc::new(log)).detach(),
-            Projecting::Late(seed) => Projection::start(&fleet, &Arc::new(Late::new(log, seed))).detach(),
-            Projecting::ByTopic | Projecting::Never => {}
+            Projecting::AtOnce => self.follow(&fleet, log),
+            Projecting::Late(seed) => self.follow(&fleet, Late::new(log, seed)),
+            Projecting::ByTopic | Projecting::Never => self.keep_filters(&fleet, &Arc::new(log)),
         }
         fleet
+    }
+
+    /// Brings everything to the hosts, the cache and the filters.
+    fn follow<S: ChangeSource>(&self, fleet: &Fleet, source: S) {
+        let source = Arc::new(source);
+        Projection::start(fleet, &source).detach();
+        CacheFeed::start(fleet, &source).detach();
+        self.keep_filters(fleet, &source);
+    }
+
+    fn keep_filters<S: ChangeSource>(&self, fleet: &Fleet, source: &Arc<S>) {
+        if let Some(bytes_max) = self.filter_bytes {
+            Filtering::start(fleet, source, FilterSettings { bytes_max, folder: None }).detach();
+        }
     }
 
     /// How the topic of a deployment is reached that has one.

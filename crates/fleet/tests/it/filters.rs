@@ -8,7 +8,7 @@ use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{SEED, block_on, edge, graph_histories, user};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Frontier, IdKind, SystemClock};
-use kinfolk_fleet::{Filtering, Fleet, LogSource, TopicSource, Verdict};
+use kinfolk_fleet::{FilterSettings, Filtering, Fleet, LogSource, TopicSource, Verdict};
 
 use crate::conformance::all_pass;
 use crate::deployments::{Databases, Projecting, Stores, patient, servers};
@@ -17,6 +17,10 @@ use crate::kafka::brokers;
 const IDS: IdKind = IdKind::Integer;
 const KIND: EdgeKind = EdgeKind::Follow;
 const BYTES: u64 = 1 << 20;
+
+fn settings() -> FilterSettings {
+    FilterSettings { bytes_max: BYTES, folder: None }
+}
 
 /// Within this, what should happen has happened.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +37,15 @@ fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> Frontier {
 }
 
 fn count(store: &Fleet, verdict: Verdict) -> u64 {
-    store.filter_counts().into_iter().find(|(counted, _)| *counted == verdict).unwrap().1
+    store
+        .layer_states()
+        .filters
+        .unwrap()
+        .verdicts
+        .into_iter()
+        .find(|(counted, _)| *counted == verdict)
+        .unwrap()
+        .1
 }
 
 fn exists(store: &Fleet, edge: Edge, at_least: &Frontier) -> bool {
@@ -48,7 +60,7 @@ fn says(store: &Fleet, from: u64, to: u64, at_least: &Frontier) -> Option<bool> 
 fn wait_for_no(store: &Fleet, edges: &[(u64, u64)], at_least: &Frontier) {
     let began = Instant::now();
     while !edges.iter().all(|&(from, to)| says(store, from, to, at_least) == Some(false)) {
-        assert!(began.elapsed() < PATIENCE, "{:?}", store.filter_counts());
+        assert!(began.elapsed() < PATIENCE, "{:?}", store.layer_states());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -142,7 +154,7 @@ fn answers_are_current(reader: &Fleet, writer: &Fleet) {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    assert!(by_filter.load(Ordering::Relaxed) >= 200, "{:?}", reader.filter_counts());
+    assert!(by_filter.load(Ordering::Relaxed) >= 200, "{:?}", reader.layer_states());
     // Whatever the filter has heard: what was written two seconds ago is never denied.
     let written = Instant::now();
     write(writer, EdgeAction::Follow, 1, 999);
@@ -168,7 +180,7 @@ fn a_filter_that_nobody_feeds_is_left_out() {
     let stores = Stores::new(servers, 1, Projecting::Never);
     let reader = stores.make(IDS, Arc::new(SystemClock));
     let writer = Fleet::open(stores.with_databases(IDS, Databases::settings)).unwrap();
-    let filtering = Filtering::start(&reader, &Arc::new(LogSource::new(&reader)), BYTES);
+    let filtering = Filtering::start(&reader, &Arc::new(LogSource::new(&reader)), settings());
     wait_for_no(&reader, &[(1, 2)], Frontier::EMPTY);
     drop(filtering);
     let seen = write(&writer, EdgeAction::Follow, 1, 2);
@@ -189,7 +201,7 @@ fn a_filter_is_fed_by_the_topic() {
     let reader = stores.make(IDS, Arc::new(SystemClock));
     let kafka = stores.kafka(IDS);
     let source = block_on(TopicSource::start_whole(&reader, &kafka)).unwrap();
-    Filtering::start(&reader, &Arc::new(source), BYTES).detach();
+    Filtering::start(&reader, &Arc::new(source), settings()).detach();
     let writer = Fleet::open(stores.with_databases(IDS, Databases::settings)).unwrap();
     answers_are_current(&reader, &writer);
 }

@@ -2,6 +2,7 @@
 //! Kafka, as `scripts/stack` starts them.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
+mod cache;
 mod catalog;
 mod conformance;
 mod consumers;
@@ -12,6 +13,7 @@ mod imports;
 mod kafka;
 mod late;
 mod lost_commits;
+mod nodes;
 mod old_primary;
 mod processes;
 mod projection;

@@ -23,9 +23,9 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 pub(crate) use print::{effective, reference};
 pub(crate) use service::bound;
 pub(crate) use store::TuningArguments;
-#[cfg(feature = "fleet")]
-pub(crate) use table::Kafka;
 pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
+#[cfg(feature = "fleet")]
+pub(crate) use table::{Kafka, Redis};
 pub(crate) use value::{LogFormat, Role, Value};
 
 use self::file::FileText;

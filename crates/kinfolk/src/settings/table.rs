@@ -110,6 +110,8 @@ settings! {
         log_changes_max: Count = "10000000", "fleet-log-changes-max", "N", Server;
         /// Memory for filters, which know without asking a host that an edge does not exist; 0 turns them off
         filter_memory: Bytes = "0", "fleet-filter-memory", "SIZE", Server;
+        /// The folder that filters are saved in, so that a restart need not read all edges [default: not saved]
+        filter_folder: Option<PathBuf> = "", "fleet-filter-folder", "DIR", Server;
     }
     /// The Kafka topic of a fleet, which carries its changes to the processes that project and to other systems. Without
     /// brokers, changes are projected straight from the logs of the shards.
@@ -128,6 +130,24 @@ settings! {
         username: String = "", "kafka-username", "NAME", Server;
         /// The SASL password; it has no flag, and nothing prints it
         password: Secret = "", "kafka-password", "PASSWORD", Nowhere;
+    }
+    /// The Redis Cluster of a fleet, or a single server, which holds the following sets of users that are checked often, and the
+    /// budgets that all processes share. Without nodes, checks ask the shards, and every process limits rates by itself.
+    redis: Redis {
+        /// Some nodes, as HOST:PORT, separated by commas; the others are found through them
+        nodes: Names = "", "redis-nodes", "NODES", Server;
+        /// The user to sign in as [default: the default user]
+        username: String = "", "redis-username", "NAME", Server;
+        /// The password to sign in with; it has no flag, and nothing prints it
+        password: Secret = "", "redis-password", "PASSWORD", Nowhere;
+        /// The certificates of the nodes' authorities, as PEM; with them, connections are encrypted
+        ca_file: Option<PathBuf> = "", "redis-ca-file", "FILE", Server;
+        /// Maximum time that a check waits for a node before it asks the shard
+        timeout: Span = "50 ms", "redis-timeout", "TIME", Server;
+        /// How long the following set of a user is kept after it was read from its shard
+        keep: Span = "1 h", "redis-keep", "TIME", Server;
+        /// Maximum number of following sets that this process reads from the shards in a second
+        fills: Count = "500", "redis-fills", "N", Server;
     }
     /// The REST interface.
     http: Http {

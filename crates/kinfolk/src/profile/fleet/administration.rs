@@ -8,10 +8,13 @@ use std::time::Duration;
 use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{Result, Sequence};
 use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
-use kinfolk_server::{Administration, Capability, ExportRequest, Import, ImportDone, Stat, counter, gauge};
+use kinfolk_server::{
+    Administration, Capability, ExportRequest, Import, ImportDone, LayerTimes, Stat, gauge,
+};
 
 use super::FleetProfile;
 use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
+use super::layers::layer_stats;
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
@@ -19,8 +22,6 @@ pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
-    /// Whether it has filters.
-    filters: bool,
 }
 
 impl FleetAdministration {
@@ -33,22 +34,20 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self {
-            files,
-            status: Arc::clone(&profile.status),
-            readiness: Arc::clone(&profile.readiness),
-            filters: profile.filters(),
-        }
+        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
     }
 }
 
 impl Administration for FleetAdministration {
     fn stats(&self) -> Vec<Stat> {
         let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
-        if self.filters {
-            stats.extend(filter_stats(&self.files.store));
-        }
+        stats.extend(layer_stats(&self.files.store.layer_states()));
         stats
+    }
+
+    fn layers(&self) -> Vec<LayerTimes> {
+        let times = self.files.store.layer_times().into_iter();
+        times.map(|(layer, times)| LayerTimes { layer, times }).collect()
     }
 
     fn not_ready(&self) -> Option<String> {
@@ -76,15 +75,6 @@ impl Administration for FleetAdministration {
     fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
         self.files.store.verify(repair, progress)
     }
-}
-
-/// What the filters have said of checks.
-fn filter_stats(store: &Fleet) -> impl Iterator<Item = Stat> {
-    let help = "Checks by what the filter of the shard said: no, perhaps, uncovered or behind. All but no ask the shard.";
-    store.filter_counts().into_iter().map(move |(verdict, count)| Stat {
-        of: Some(("verdict", verdict.name().to_owned())),
-        ..counter("kinfolk_fleet_filter_checks_total", help, count as f64)
-    })
 }
 
 /// A gauge for each shard whose value is known.

@@ -1,13 +1,13 @@
 //! What a process of a fleet does beside requests: it observes the hosts and judges whether it is ready; in the role relay it sends
-//! the changes to Kafka; in the role project it keeps the follower side up to date and trims the logs; a process that serves keeps its filters.
+//! the changes to Kafka; in the role project it keeps the follower side and the cache up to date and trims the logs; a process that serves keeps its filters.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kinfolk_fleet::{
-    Filtering, Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition, Retention, ShardStatus,
-    TopicSource, Trimmed,
+    CacheFeed, ChangeSource, Filtering, Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition,
+    Retention, ShardStatus, TopicSource, Trimmed,
 };
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -25,8 +25,8 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// The background work of a process. Dropping it ends the work at once.
 pub(crate) struct Background {
     relay: Option<Relay>,
-    _projection: Option<Projection>,
-    _filtering: Option<Filtering>,
+    _projection: Option<Projecting>,
+    filtering: Option<Filtering>,
     _loops: JoinSet<()>,
 }
 
@@ -46,29 +46,49 @@ impl Background {
         let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
             Some(match &profile.kafka {
-                Some(kafka) => Projection::start(store, &Arc::new(TopicSource::start(store, kafka).await?)),
-                None => Projection::start(store, &Arc::new(LogSource::new(store))),
+                Some(kafka) => Projecting::start(store, profile, TopicSource::start(store, kafka).await?),
+                None => Projecting::start(store, profile, LogSource::new(store)),
             })
         } else {
             None
         };
-        let filtering = match &profile.kafka {
-            _ if !profile.filters() => None,
-            Some(kafka) => {
+        let filtering = match (profile.filters(), &profile.kafka) {
+            (None, _) => None,
+            (Some(filters), Some(kafka)) => {
                 let source = TopicSource::start_whole(store, kafka).await?;
-                Some(Filtering::start(store, &Arc::new(source), profile.filter_bytes))
+                Some(Filtering::start(store, &Arc::new(source), filters.clone()))
             }
-            None => Some(Filtering::start(store, &Arc::new(LogSource::new(store)), profile.filter_bytes)),
+            (Some(filters), None) => {
+                Some(Filtering::start(store, &Arc::new(LogSource::new(store)), filters.clone()))
+            }
         };
-        Ok(Self { relay, _projection: projection, _filtering: filtering, _loops: loops })
+        Ok(Self { relay, _projection: projection, filtering, _loops: loops })
     }
 
-    /// Ends the work, once the relay has handed over what it has sent.
+    /// Ends the work, once the relay has handed over what it has sent, and saves the filters.
     pub(super) async fn stop(self) {
+        if let Some(filtering) = self.filtering {
+            // It fails only if saving has panicked, which was said then.
+            _ = tokio::task::spawn_blocking(|| filtering.stop()).await;
+        }
         if let Some(relay) = self.relay {
             // It fails only if a task of it has panicked, which was said then.
             _ = relay.stop().await;
         }
+    }
+}
+
+/// What brings changes to the follower sides of the hosts, and to the cache.
+struct Projecting {
+    _projection: Projection,
+    _cache: Option<CacheFeed>,
+}
+
+impl Projecting {
+    fn start<S: ChangeSource>(store: &Fleet, profile: &FleetProfile, source: S) -> Self {
+        let source = Arc::new(source);
+        let cache = profile.has_cache().then(|| CacheFeed::start(store, &source));
+        Self { _projection: Projection::start(store, &source), _cache: cache }
     }
 }
 

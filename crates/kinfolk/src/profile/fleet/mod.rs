@@ -2,6 +2,7 @@
 
 mod administration;
 mod background;
+mod layers;
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, EdgeKind, Error, IdKind, Keyring, Timestamp};
-use kinfolk_fleet::{Fleet, Import, Kafka, NewDeployment, Retention, Sasl, Settings};
+use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, Retention, Sasl, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
 pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus, ShardStatus};
@@ -39,7 +40,7 @@ pub(crate) struct FleetProfile {
     kafka: Option<Kafka>,
     service: ServiceSettings,
     sort_memory: usize,
-    filter_bytes: u64,
+    filters: FilterSettings,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
 }
@@ -59,6 +60,7 @@ impl FleetProfile {
             write_connections: fleet.write_connections.0,
             threads: fleet.threads.0,
             log_changes_max: fleet.log_changes_max.0 as u64,
+            redis: redis(&configuration.redis),
             ..Settings::new(catalog.0.clone(), hosts.collect())
         };
         Some(Self {
@@ -70,7 +72,7 @@ impl FleetProfile {
             kafka: kafka(&configuration.kafka),
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
-            filter_bytes: fleet.filter_memory.0,
+            filters: FilterSettings { bytes_max: fleet.filter_memory.0, folder: fleet.filter_folder.clone() },
             status: Arc::default(),
             readiness: Arc::default(),
         })
@@ -110,8 +112,15 @@ impl FleetProfile {
         matches!(self.role, Role::All | Role::Project)
     }
 
-    fn filters(&self) -> bool {
-        self.filter_bytes > 0 && matches!(self.role, Role::All | Role::Api)
+    /// The settings of filters, if this process has any.
+    fn filters(&self) -> Option<&FilterSettings> {
+        let serves = matches!(self.role, Role::All | Role::Api);
+        Some(&self.filters).filter(|filters| serves && filters.bytes_max > 0)
+    }
+
+    /// Whether there is a cache to bring changes to.
+    fn has_cache(&self) -> bool {
+        self.settings.redis.is_some()
     }
 
     /// The topic to relay to, if this process does.
@@ -133,6 +142,20 @@ fn kafka(settings: &settings::Kafka) -> Option<Kafka> {
         replication: u16::try_from(settings.replication.0).unwrap_or(u16::MAX),
         authorities: settings.ca_file.clone(),
         sasl,
+    })
+}
+
+/// The nodes of Redis that the configuration names, if it names any.
+fn redis(settings: &settings::Redis) -> Option<Redis> {
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    (!settings.nodes.0.is_empty()).then(|| Redis {
+        username: given(&settings.username),
+        password: given(&settings.password.0),
+        authorities: settings.ca_file.clone(),
+        timeout: settings.timeout.0,
+        keep: settings.keep.0,
+        fills_per_second: u32::try_from(settings.fills.0).unwrap_or(u32::MAX),
+        ..Redis::new(settings.nodes.0.iter().cloned())
     })
 }
 
