@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
-use crate::cache::{Cache, fill};
+use crate::cache::{Cache, fill, report};
 use crate::catalog::{Catalog, Topology};
 use crate::check::{Filters, Layers, ShardCounts};
 use crate::postgres::{Failure, Query, Statements, unavailable};
@@ -120,6 +120,9 @@ impl Fleet {
         let fleet =
             Self::assemble(settings, Arc::new(SystemClock), runtime, Known { catalog, topology, keyring })?;
         let mut status = handle.block_on(fleet.status())?;
+        if let Some(cache) = &fleet.shared.cache {
+            status.checks = handle.block_on(cache.reports(fleet.shared.topology().identity));
+        }
         for host in &mut status.hosts {
             if let Some(error) = refused.get(&host.name) {
                 host.condition = Err(error.to_string());
@@ -154,6 +157,7 @@ impl Fleet {
         runtime.spawn(sample(Arc::clone(&shared)));
         if let Some(requested) = requested {
             runtime.spawn(fill(Arc::clone(&shared), requested));
+            runtime.spawn(report(Arc::clone(&shared)));
         }
         let writers = Arc::new(Writers::new(Arc::clone(&shared), runtime.handle()));
         let layers = Arc::new(Layers::stack(&shared, runtime.handle()));

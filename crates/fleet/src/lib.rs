@@ -42,7 +42,7 @@ mod topic;
 mod write;
 
 pub use bulk::{Edges, Import};
-pub use cache::{CacheFeed, CacheState, CacheVerdict, FillOutcome};
+pub use cache::{CacheFeed, CacheState, CacheVerdict, CheckReport, FillOutcome, Warmed};
 pub use catalog::{Catalog, NewDeployment};
 pub use check::{FilterSettings, FilterState, Filtering, LayerStates, ShardVerdict, Verdict};
 pub use fleet::Fleet;

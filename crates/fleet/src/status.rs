@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use kinfolk_core::{Epoch, Frontier, IdKind, Position, Sequence, Shard};
 
-use crate::Fleet;
 use crate::log::{LogReader, marks, relay_marks};
 use crate::postgres::{Failure, Host};
 use crate::read::Reader;
 use crate::relay::{Owner, owners};
+use crate::{CheckReport, Fleet};
 
 /// The state of a deployment as this process sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct FleetStatus {
     pub full_logs: usize,
     /// The processes that are connected to a host that answers, this one included.
     pub processes: BTreeSet<ProcessStatus>,
+    /// What processes have reported of their checks, when it was asked for. None without Redis.
+    pub checks: Option<Vec<CheckReport>>,
 }
 
 /// A shard and how far its changes have come. What only a host that does not answer knows is missing.
@@ -151,6 +153,7 @@ impl Reader {
             hosts: answers.iter().enumerate().map(host).collect(),
             full_logs: self.shared.staleness.full(),
             processes: processes.into_iter().flatten().flatten().collect(),
+            checks: None,
         }
     }
 

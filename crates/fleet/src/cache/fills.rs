@@ -19,7 +19,7 @@ use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::{Failure, IdValue, Query};
 use crate::read::{GUARD_COLUMNS, Guard};
-use crate::redis::Command;
+use crate::redis::{Command, Reply, Unanswered};
 
 /// A larger set is not kept: the limit of a user's follows is the same by default.
 const MEMBERS_MAX: usize = 10_000;
@@ -150,10 +150,10 @@ async fn fill_all(shared: &Shared, cache: &Cache, names: &[SetName]) {
 }
 
 /// Sets of one host.
-struct FillGroup {
-    kind: EdgeKind,
-    host: usize,
-    followers: Vec<Id>,
+pub(super) struct FillGroup {
+    pub(super) kind: EdgeKind,
+    pub(super) host: usize,
+    pub(super) followers: Vec<Id>,
 }
 
 impl FillGroup {
@@ -162,7 +162,7 @@ impl FillGroup {
             let sets = read_sets(shared, topology, &self).await;
             let sets = sets.inspect_err(|failure| tracing::debug!(?failure, "sets could not be read"));
             let outcomes = match sets {
-                Ok(sets) => store(cache, topology, self.kind, &sets).await,
+                Ok(sets) => store(cache, topology, self.kind, &sets.iter().collect::<Vec<_>>(), None).await,
                 Err(_) => self.followers.iter().map(|&follower| (follower, FillOutcome::Failed)).collect(),
             };
             self.followers.clear();
@@ -188,7 +188,11 @@ pub(super) struct ReadSet {
 }
 
 /// Reads sets over a connection that shows only what the standby has: a set in the cache outlives a promotion.
-async fn read_sets(shared: &Shared, topology: &Topology, group: &FillGroup) -> Result<Vec<ReadSet>, Failure> {
+pub(super) async fn read_sets(
+    shared: &Shared,
+    topology: &Topology,
+    group: &FillGroup,
+) -> Result<Vec<ReadSet>, Failure> {
     let shards: Vec<Shard> = group.followers.iter().map(|&follower| topology.shard_of(follower)).collect();
     let guard = Guard::of_truth(topology, shards.iter().copied(), Frontier::EMPTY);
     let kind = i16::from(group.kind.number());
@@ -214,20 +218,31 @@ async fn read_sets(shared: &Shared, topology: &Topology, group: &FillGroup) -> R
     Ok(rows.iter().filter_map(set).collect())
 }
 
-/// Stores sets that were read at their positions.
-async fn store(
+/// Stores sets that were read at their positions. Where a tag has no watermark, a new one begins at a position before them all, or else
+/// at that of the set.
+pub(super) async fn store(
     cache: &Cache,
     topology: &Topology,
     kind: EdgeKind,
-    sets: &[ReadSet],
+    sets: &[&ReadSet],
+    begins: Option<Sequence>,
 ) -> Vec<(Id, FillOutcome)> {
     let generation = getrandom::u64().unwrap_or_default();
     let (small, large): (Vec<&ReadSet>, Vec<&ReadSet>) =
         sets.iter().partition(|set| set.members.len() <= MEMBERS_MAX);
-    let commands: Vec<Command> =
-        small.iter().map(|read| fill_command(cache, topology, kind, read, generation)).collect();
+    let command = |read: &&ReadSet| {
+        let mut command = fill_command(topology, kind, read.follower);
+        command.number(read.position.0);
+        command.number(begins.unwrap_or(read.position).0);
+        command.argument(format!("{generation:016x}"));
+        command.number(WATERMARK_KEEP.as_millis() as u64);
+        command.number(cache.keep_for(read.follower).as_millis() as u64);
+        read.members.iter().for_each(|&id| command.argument(member(id)));
+        command
+    };
+    let commands: Vec<Command> = small.iter().map(command).collect();
     let replies = cache.cluster.call(&commands, STORE_MAX).await;
-    let outcome = |reply: Result<_, _>| match reply.map(|reply: crate::redis::Reply| reply.integer()) {
+    let outcome = |reply: Result<Reply, Unanswered>| match reply.map(|reply| reply.integer()) {
         Ok(Some(0)) => FillOutcome::Stale,
         Ok(Some(1)) => FillOutcome::Stored,
         Ok(Some(2)) => FillOutcome::Present,
@@ -241,24 +256,13 @@ async fn store(
     stored.chain(large.iter().map(|set| (set.follower, FillOutcome::TooLarge))).collect()
 }
 
-fn fill_command(
-    cache: &Cache,
-    topology: &Topology,
-    kind: EdgeKind,
-    read: &ReadSet,
-    generation: u64,
-) -> Command {
-    let tag = Keys::of(topology).tag(Part::of(topology, read.follower));
+/// A fill of one follower, with its keys.
+fn fill_command(topology: &Topology, kind: EdgeKind, follower: Id) -> Command {
+    let tag = Keys::of(topology).tag(Part::of(topology, follower));
     let mut command = Command::script(scripts::FILL, &tag);
     command.key(&watermark(&tag));
-    command.key(&mark(&tag, kind, read.follower));
-    command.key(&set(&tag, kind, read.follower));
-    command.number(read.position.0);
-    command.number(read.position.0);
-    command.argument(format!("{generation:016x}"));
-    command.number(WATERMARK_KEEP.as_millis() as u64);
-    command.number(cache.keep_for(read.follower).as_millis() as u64);
-    read.members.iter().for_each(|&id| command.argument(member(id)));
+    command.key(&mark(&tag, kind, follower));
+    command.key(&set(&tag, kind, follower));
     command
 }
 

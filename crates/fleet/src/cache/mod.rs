@@ -17,6 +17,7 @@
 //! - *apply* takes the changes from one position to another, if the watermark is between them, and moves it.
 //! - *check* answers with the position that the answer shows. A set that is not as large as its mark says is removed.
 //! - *forget* removes a watermark that nobody can bring forward any more.
+//! - *report* is apart from these: it keeps what processes say of their checks, for operators.
 //!
 //! Redis may lose the newest commands, forget everything, evict single keys and let several masters answer: each of these leaves a state
 //! that says how far it goes, or none.
@@ -25,7 +26,9 @@ mod feed;
 mod fills;
 mod keys;
 mod layer;
+mod reports;
 mod scripts;
+mod snapshot;
 mod state;
 
 pub use feed::CacheFeed;
@@ -33,6 +36,9 @@ pub use fills::FillOutcome;
 pub(crate) use fills::fill;
 pub(crate) use layer::CacheLayer;
 pub use layer::CacheVerdict;
+pub use reports::CheckReport;
+pub(crate) use reports::report;
+pub use snapshot::Warmed;
 pub use state::CacheState;
 
 use std::sync::Arc;

@@ -85,7 +85,7 @@ impl Cluster {
         for (answered, indexes) in join_all(calls).await {
             match answered {
                 Ok(own) => {
-                    indexes.into_iter().zip(own).for_each(|(index, reply)| replies[index] = judged(reply))
+                    indexes.into_iter().zip(own).for_each(|(index, reply)| replies[index] = judged(reply));
                 }
                 Err(reason) => indexes.into_iter().for_each(|index| replies[index] = Err(reason)),
             }

@@ -266,3 +266,40 @@ fn two_feeds_and_two_readers_agree() {
         [CacheVerdict::Yes, CacheVerdict::No].map(|verdict| verdicts(&reader, verdict)).iter().sum();
     println!("{answered} answers of the cache; {:?}", reader.layer_states());
 }
+
+/// A cache that has lost everything is filled from a file, and the changes since the file was made are brought to it.
+#[test]
+fn a_cache_is_warmed_from_a_file() {
+    let Some((stores, nodes)) = stores(4) else { return };
+    let store = store(&stores);
+    let mut seen = Frontier::default();
+    for from in 0..100 {
+        seen.join(&write(&store, EdgeAction::Follow, from, &[from + 1, from + 2]));
+    }
+    let mut file = Vec::new();
+    assert_eq!(store.save_sets(&mut file, &|_| {}).unwrap(), 100);
+    // Since then, some have changed.
+    for from in 0..20 {
+        seen.join(&write(&store, EdgeAction::Unfollow, from, &[from + 1]));
+        seen.join(&write(&store, EdgeAction::Follow, from, &[from + 3]));
+    }
+    let warmed = store.warm(&mut &file[..], &|_| {}).unwrap();
+    assert_eq!((warmed.stored, warmed.failed), (100, 0), "{warmed:?}");
+    for from in 0..100 {
+        let changed = from < 20;
+        assert_eq!(cached(&store, from, from + 1, &seen), !changed, "{from}");
+        assert!(cached(&store, from, from + 2, &seen), "{from}");
+        assert_eq!(cached(&store, from, from + 3, &seen), changed, "{from}");
+    }
+    assert_eq!(fills(&store, FillOutcome::Stored), 0, "no set was read from its shard");
+    // Sets that are as new are there already; of a cache that has gone on, the file is too old.
+    let again = store.warm(&mut &file[..], &|_| {}).unwrap();
+    assert_eq!((again.stored, again.present + again.stale), (0, 100), "{again:?}");
+    // Cut off, damaged, or of another epoch: an error that says so, and nothing wrong in the cache.
+    let cut = store.warm(&mut &file[..file.len() - 5], &|_| {}).unwrap_err();
+    assert!(cut.to_string().contains("damaged or cut off"), "{cut}");
+    let other = stores.make(IDS, Arc::new(SystemClock));
+    let refused = other.warm(&mut &file[..], &|_| {}).unwrap_err();
+    assert!(refused.to_string().contains("another fleet, or from before a restore"), "{refused}");
+    _ = nodes;
+}

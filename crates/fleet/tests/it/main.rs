@@ -4,6 +4,7 @@
 
 mod cache;
 mod catalog;
+mod check_faults;
 mod conformance;
 mod consumers;
 mod deployments;

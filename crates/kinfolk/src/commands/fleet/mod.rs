@@ -1,6 +1,7 @@
-//! `fleet`: creates and shows the deployment that the section fleet of the configuration names.
+//! `fleet`: creates, shows and warms the deployment that the section fleet of the configuration names.
 
 mod init;
+mod sets;
 mod status;
 
 use clap::Subcommand;
@@ -9,7 +10,7 @@ use super::prelude::*;
 use crate::failure::UsageError;
 use crate::profile::fleet::FleetProfile;
 
-/// Create a fleet of PostgreSQL databases, or show its state
+/// Create a fleet of PostgreSQL databases, show its state, or warm its cache
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {
     #[command(subcommand)]
@@ -20,6 +21,8 @@ pub(crate) struct Fleet {
 enum FleetCommand {
     Init(init::Init),
     Status(status::Status),
+    SaveSets(sets::SaveSets),
+    Warm(sets::Warm),
 }
 
 impl Fleet {
@@ -30,6 +33,8 @@ impl Fleet {
         match self.command {
             FleetCommand::Init(command) => command.run(context, &profile),
             FleetCommand::Status(command) => command.run(context, &profile),
+            FleetCommand::SaveSets(command) => command.run(context, &profile),
+            FleetCommand::Warm(command) => command.run(context, &profile),
         }
     }
 }

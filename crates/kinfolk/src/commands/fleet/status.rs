@@ -2,14 +2,15 @@
 
 use super::super::prelude::*;
 use crate::print::{Align, write_table};
-use crate::profile::fleet::{FleetProfile, FleetStatus, HostStatus, ShardStatus, relay_behind};
+use crate::profile::fleet::{CheckReport, FleetProfile, FleetStatus, HostStatus, ShardStatus, relay_behind};
 
 /// Show the hosts, shards, lag and processes of a fleet
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk fleet status --config fleet.toml\n\n\
     'behind' is the number of changes that followers and counts on a host do not show yet; it is unknown while a host\n\
     does not answer. 'not relayed' is the number of changes that are not in the Kafka topic yet. Processes are those with\n\
-    connections to a host. The exit status is 1 if a host can't be used.")]
+    connections to a host. With Redis, the last table shows which layer has answered the checks of each process in the\n\
+    last ten seconds: its filters, the cache in Redis, or the shards. The exit status is 1 if a host can't be used.")]
 pub(crate) struct Status {
     /// List every shard: its host, who relays it, and how far its changes have come
     #[arg(long)]
@@ -35,6 +36,9 @@ struct StatusDocument {
     not_relayed: Option<u64>,
     hosts: Vec<HostLine>,
     processes: Vec<ProcessLine>,
+    /// Who has answered the checks of each process in the last ten seconds, if there is Redis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<CheckLine>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shard_marks: Vec<ShardLine>,
 }
@@ -88,6 +92,41 @@ struct ProcessLine {
     process: u32,
 }
 
+/// How many checks each layer of a process has answered.
+#[derive(Serialize)]
+struct CheckLine {
+    role: String,
+    machine: String,
+    process: u32,
+    filter: u64,
+    cache: u64,
+    shard: u64,
+}
+
+impl CheckLine {
+    fn new(report: CheckReport) -> Self {
+        let CheckReport { role, machine, process, by_filter, by_cache, by_shard } = report;
+        Self { role, machine, process, filter: by_filter, cache: by_cache, shard: by_shard }
+    }
+
+    fn row(&self) -> [String; 7] {
+        let checks = self.filter + self.cache + self.shard;
+        let share = |count: u64| match checks {
+            0 => "-".to_owned(),
+            checks => format!("{:.1} %", 100.0 * count as f64 / checks as f64),
+        };
+        [
+            self.role.clone(),
+            self.machine.clone(),
+            self.process.to_string(),
+            grouped(checks),
+            share(self.filter),
+            share(self.cache),
+            share(self.shard),
+        ]
+    }
+}
+
 impl StatusDocument {
     fn new(status: FleetStatus, with_shards: bool) -> Self {
         let host = |HostStatus { name, shards, condition }| {
@@ -114,8 +153,25 @@ impl StatusDocument {
             processes: others
                 .map(|found| ProcessLine { role: found.role, address: found.address, process: found.process })
                 .collect(),
+            checks: status.checks.map(|reports| reports.into_iter().map(CheckLine::new).collect()),
             shard_marks: status.shards.iter().filter(|_| with_shards).map(ShardLine::new).collect(),
         }
+    }
+
+    /// Who answers checks, process by process.
+    fn write_checks(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(checks) = self.checks.as_ref().filter(|checks| !checks.is_empty()) else { return Ok(()) };
+        let columns = [
+            ("checks of", Align::Left),
+            ("machine", Align::Left),
+            ("process", Align::Right),
+            ("in 10 s", Align::Right),
+            ("filter", Align::Right),
+            ("cache", Align::Right),
+            ("shard", Align::Right),
+        ];
+        writeln!(out)?;
+        write_table(out, columns, checks.iter().map(CheckLine::row))
     }
 
     fn write_shards(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -170,13 +226,15 @@ impl Print for StatusDocument {
             writeln!(out)?;
         }
         if self.processes.is_empty() {
-            return writeln!(out, "no process is connected");
+            writeln!(out, "no process is connected")?;
+        } else {
+            let columns = [("role", Align::Left), ("address", Align::Left), ("process", Align::Right)];
+            let rows = self
+                .processes
+                .iter()
+                .map(|found| [found.role.clone(), found.address.clone(), found.process.to_string()]);
+            write_table(out, columns, rows)?;
         }
-        let columns = [("role", Align::Left), ("address", Align::Left), ("process", Align::Right)];
-        let rows = self
-            .processes
-            .iter()
-            .map(|found| [found.role.clone(), found.address.clone(), found.process.to_string()]);
-        write_table(out, columns, rows)
+        self.write_checks(out)
     }
 }

@@ -185,6 +185,7 @@ mod tests {
             hosts: vec![host],
             full_logs: 0,
             processes: BTreeSet::new(),
+            checks: None,
         };
         Observed { at: Instant::now(), status }
     }

@@ -4,6 +4,7 @@ mod administration;
 mod background;
 mod layers;
 
+use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use kinfolk_core::{Deployment, EdgeKind, Error, IdKind, Keyring, Timestamp};
 use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, Retention, Sasl, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus, ShardStatus};
+pub(crate) use kinfolk_fleet::{CheckReport, FleetStatus, HostStatus, ShardStatus, Warmed};
 
 pub(crate) use self::background::relay_behind;
 
@@ -95,6 +96,28 @@ impl FleetProfile {
         let status = Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })?;
         self.require_kind(status.id_kind)?;
         Ok(status)
+    }
+
+    /// Writes the following sets of all users to a file; returns how many.
+    pub(crate) fn save_sets(
+        &self,
+        out: &mut (dyn Write + Send),
+        progress: &dyn Fn(Progress),
+    ) -> kinfolk_core::Result<u64> {
+        self.open_for_tools()?.save_sets(out, progress)
+    }
+
+    /// Puts the sets of a file into Redis.
+    pub(crate) fn warm(
+        &self,
+        input: &mut (dyn Read + Send),
+        progress: &dyn Fn(Progress),
+    ) -> kinfolk_core::Result<Warmed> {
+        self.open_for_tools()?.warm(input, progress)
+    }
+
+    fn open_for_tools(&self) -> kinfolk_core::Result<Fleet> {
+        Fleet::open(Settings { role: "tool".to_owned(), ..self.settings.clone() })
     }
 
     /// A fleet keeps its kind of ids forever.
