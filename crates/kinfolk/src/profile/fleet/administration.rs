@@ -156,8 +156,13 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Instant;
 
+    use kinfolk_core::histogram::HistogramSnapshot;
     use kinfolk_core::{Epoch, IdKind, Shard};
-    use kinfolk_fleet::{FleetStatus, HostCondition, ProcessStatus};
+    use kinfolk_fleet::{
+        CacheState, CacheVerdict, FillOutcome, FilterState, FleetStatus, HostCondition, LayerStates,
+        ProcessStatus, ShardVerdict, Verdict,
+    };
+    use kinfolk_server::{Metrics, StatKind};
 
     use super::*;
     use crate::profile::dashboard::metrics_of;
@@ -190,6 +195,28 @@ mod tests {
         Observed { at: Instant::now(), status }
     }
 
+    /// All layers of checks, which have done nothing yet.
+    fn layer_states() -> LayerStates {
+        let filters = FilterState {
+            verdicts: Verdict::ALL.map(|verdict| (verdict, 0)),
+            shards: 0,
+            bytes: 0,
+            damaged: 0,
+        };
+        let cache = CacheState {
+            nodes: 0,
+            nodes_left_out: 0,
+            verdicts: CacheVerdict::ALL.map(|verdict| (verdict, 0)),
+            fills: FillOutcome::ALL.map(|outcome| (outcome, 0)),
+            changes_behind: 0,
+            tags_unknown: 0,
+            tags_given_up: 0,
+            generations: 0,
+        };
+        let shards = ShardVerdict::ALL.map(|verdict| (verdict, 0));
+        LayerStates { filters: Some(filters), cache: Some(cache), shards }
+    }
+
     /// The values of a name, in their order.
     fn values(stats: &[Stat], name: &str) -> Vec<u64> {
         stats.iter().filter(|stat| stat.name == name).map(|stat| stat.value as u64).collect()
@@ -197,10 +224,18 @@ mod tests {
 
     #[test]
     fn the_dashboard_shows_all_statistics_and_only_those_that_exist() {
-        let stats = stats(&observed(vec![shard(0, 5, Some(5)), shard(1, 9, Some(8))]));
-        let shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
+        const LATENCIES: &str = "kinfolk_layer_duration_seconds_bucket";
+        let mut stats = stats(&observed(vec![shard(0, 5, Some(5)), shard(1, 9, Some(8))]));
+        stats.extend(layer_stats(&layer_states()));
+        let mut shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
+        assert!(shown.remove(LATENCIES), "the dashboard does not show the latencies of the layers");
+        let layers = [LayerTimes { layer: "check_shard", times: HistogramSnapshot::default() }];
+        assert!(Metrics::default().render(&stats, &layers).contains(LATENCIES));
         let given: BTreeSet<String> = stats.iter().map(|stat| stat.name.to_owned()).collect();
         assert_eq!(shown, given);
+        for Stat { name, kind, .. } in &stats {
+            assert_eq!(*kind == StatKind::Counter, name.ends_with("_total"), "{name}");
+        }
         let names: Vec<&str> =
             stats.chunk_by(|one, next| one.name == next.name).map(|of| of[0].name).collect();
         assert_eq!(names.len(), given.len(), "values of one name come one after another: {names:?}");
