@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
+use crate::background::Background;
 use crate::cache::{Cache, fill, report};
 use crate::catalog::{Catalog, Topology};
 use crate::check::{Filters, Layers, ShardCounts};
@@ -133,13 +134,8 @@ impl Fleet {
 
     fn assemble(settings: Settings, clock: Arc<dyn Clock>, runtime: Runtime, known: Known) -> Result<Self> {
         let Known { catalog, topology, keyring } = known;
-        let (cache, requested) = match &settings.redis {
-            Some(redis) => {
-                let (cache, requested) = Cache::open(redis, runtime.handle())?;
-                (Some(cache), Some(requested))
-            }
-            None => (None, None),
-        };
+        let open = |redis| Cache::open(redis, runtime.handle());
+        let cache = settings.redis.as_ref().map(open).transpose()?;
         let shared = Arc::new(Shared {
             settings,
             clock,
@@ -154,10 +150,10 @@ impl Fleet {
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });
-        runtime.spawn(sample(Arc::clone(&shared)));
-        if let Some(requested) = requested {
-            runtime.spawn(fill(Arc::clone(&shared), requested));
-            runtime.spawn(report(Arc::clone(&shared)));
+        keep(&runtime, &shared, "samples of the hosts", sample);
+        if shared.cache.is_some() {
+            keep(&runtime, &shared, "fills of the cache", fill);
+            keep(&runtime, &shared, "reports of checks", report);
         }
         let writers = Arc::new(Writers::new(Arc::clone(&shared), runtime.handle()));
         let layers = Arc::new(Layers::stack(&shared, runtime.handle()));
@@ -205,6 +201,17 @@ impl Fleet {
     pub fn shard_of(&self, id: Id) -> kinfolk_core::Shard {
         self.shared.topology().shard_of(id)
     }
+}
+
+/// Starts work that goes on until the store is dropped.
+fn keep<F: Future<Output = ()> + Send + 'static>(
+    runtime: &Runtime,
+    shared: &Arc<Shared>,
+    name: &'static str,
+    work: fn(Arc<Shared>) -> F,
+) {
+    let shared = Arc::clone(shared);
+    Background::start(runtime.handle(), name, move || work(Arc::clone(&shared))).detach();
 }
 
 /// Runs work on a runtime. A caller that stops waiting ends it.

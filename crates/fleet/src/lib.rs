@@ -44,7 +44,7 @@ mod write;
 pub use bulk::{Edges, Import};
 pub use cache::{CacheFeed, CacheState, CacheVerdict, CheckReport, FillOutcome, Warmed};
 pub use catalog::{Catalog, NewDeployment};
-pub use check::{FilterSettings, FilterState, Filtering, LayerStates, ShardVerdict, Verdict};
+pub use check::{FilterSettings, FilterState, FilterVerdict, Filtering, LayerStates, ShardVerdict};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;

@@ -1,6 +1,6 @@
 //! Brings the changes to the cache, as they are brought to the follower sides of the hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ struct State {
     epoch: Option<Epoch>,
     /// How far every tag of a shard is that is there, as far as this process knows.
     marks: BTreeMap<Shard, Sequence>,
+    /// The parts of shards that have a watermark. One that comes later is found by the next look.
+    present: BTreeSet<Part>,
     looked_at: Option<Instant>,
     /// Shards whose next changes are missing: after which one, and since when.
     gaps: BTreeMap<Shard, (Sequence, Instant)>,
@@ -123,18 +125,27 @@ impl Target for CacheTarget {
             .filter_map(|batch| self.step(topology, batch, &mut applied))
             .collect();
         let keys = Keys::of(topology);
-        let parts = |step: &Step| -> Vec<Command> {
-            Part::all(step.shard).map(|part| part_command(&keys.tag(part), step, part)).collect()
+        let parts: Vec<Vec<Part>> = {
+            let state = self.state.lock();
+            let present =
+                |step: &Step| Part::all(step.shard).filter(|part| state.present.contains(part)).collect();
+            steps.iter().map(present).collect()
         };
-        let commands: Vec<Command> = steps.iter().flat_map(parts).collect();
+        let of_step = |(step, parts): (&Step, &Vec<Part>)| -> Vec<Command> {
+            parts.iter().map(|&part| part_command(&keys.tag(part), step, part)).collect()
+        };
+        let commands: Vec<Command> = steps.iter().zip(&parts).flat_map(of_step).collect();
         let replies = self.cache().cluster.call(&commands, ANSWER_MAX).await;
         let mut replies = replies.into_iter();
-        for step in &steps {
+        for (step, parts) in steps.iter().zip(&parts) {
             // A tag that can't be reached is left behind: the next look finds it where it is.
-            let own = replies.by_ref().take(Part::all(step.shard).count());
+            let own = replies.by_ref().take(parts.len());
             let reached = own.filter_map(|reply| u64::try_from(reply.ok()?.integer()?).ok());
             let lowest = reached.fold(step.to.0, u64::min);
             let reached = if step.is_unknown { step.to } else { Sequence(lowest) };
+            if step.is_unknown {
+                self.cache().feed.give_up(parts.len() as u64);
+            }
             self.state.lock().marks.insert(step.shard, reached);
             applied.changes += reached.0.saturating_sub(step.from.0) as usize;
         }
@@ -189,7 +200,8 @@ impl CacheTarget {
         {
             // Its host answers, and its log does not have it.
             state.gaps.remove(&shard);
-            let to = batch.changes.first().map_or(from, |first| first.change.position.sequence);
+            let mut later = batch.changes.iter().map(|logged| logged.change.position.sequence);
+            let to = later.find(|&sequence| sequence > from).unwrap_or(from);
             return Some(Step { to, is_unknown: true, ..step });
         }
         None
@@ -208,12 +220,14 @@ impl CacheTarget {
         };
         let commands: Vec<Command> = parts.iter().map(command).collect();
         let replies = self.cache().cluster.call(&commands, ANSWER_MAX).await;
-        let mut lowest: BTreeMap<Shard, Sequence> = BTreeMap::new();
+        let (mut lowest, mut present) = (BTreeMap::<Shard, Sequence>::new(), BTreeSet::new());
         let mut given_up = Vec::new();
         let newest = self.shared.staleness.newest(topology.epoch);
         let mut unknown = 0;
         for (part, reply) in parts.iter().zip(replies) {
             let Ok(reply) = reply else {
+                // It may be there: what is sent to it is lost, or is not.
+                present.insert(*part);
                 unknown += 1;
                 continue;
             };
@@ -225,6 +239,7 @@ impl CacheTarget {
                 given_up.push(forget(&keys.tag(*part), reached));
                 continue;
             }
+            present.insert(*part);
             let lowest = lowest.entry(part.shard).or_insert(Sequence(reached));
             *lowest = Sequence(reached).min(*lowest);
         }
@@ -239,6 +254,7 @@ impl CacheTarget {
             *state = State { epoch: Some(topology.epoch), ..State::default() };
         }
         state.looked_at = Some(Instant::now());
+        state.present = present;
         for shard in topology.shards() {
             // Where there is nothing, nothing has to be brought: from the newest change on.
             let mark = lowest.get(&shard).copied().or_else(|| newest.get(shard));

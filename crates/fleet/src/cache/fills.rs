@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use kinfolk_core::{EdgeKind, Frontier, Id, Sequence, Shard, names};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::types::ToSql;
 
@@ -29,6 +29,9 @@ const WAITING_MAX: usize = 20_000;
 
 /// Sets that one statement reads.
 const SETS_MAX: usize = 32;
+
+/// Statements that a process has under way on a host at once for this: they take connections from writes.
+const GROUPS_MAX: usize = 2;
 
 /// A set that the watermark has passed while it was read is read again so often.
 const ATTEMPTS_MAX: u32 = 3;
@@ -55,7 +58,7 @@ pub enum FillOutcome {
     TooLarge,
     /// Its shard or its node did not answer.
     Failed,
-    /// Too many were waiting.
+    /// Too many were waiting, or its shard's host was busy with others.
     Dropped,
 }
 
@@ -73,23 +76,23 @@ names! {
 /// The fills that wait, each follower once.
 pub(crate) struct Fills {
     queue: mpsc::Sender<SetName>,
+    /// What the task that fills takes them from.
+    requested: tokio::sync::Mutex<mpsc::Receiver<SetName>>,
     waiting: Mutex<HashSet<SetName, foldhash::fast::RandomState>>,
     outcomes: [AtomicU64; FillOutcome::ALL.len()],
     generations: AtomicU64,
 }
 
 impl Fills {
-    pub(crate) fn new() -> (Self, mpsc::Receiver<SetName>) {
+    pub(super) fn new() -> Self {
         let (queue, requested) = mpsc::channel(WAITING_MAX);
-        (
-            Self {
-                queue,
-                waiting: Mutex::default(),
-                outcomes: Default::default(),
-                generations: AtomicU64::new(0),
-            },
-            requested,
-        )
+        Self {
+            queue,
+            requested: tokio::sync::Mutex::new(requested),
+            waiting: Mutex::default(),
+            outcomes: Default::default(),
+            generations: AtomicU64::new(0),
+        }
     }
 
     /// Asks for a set to be read, unless that was asked already.
@@ -98,6 +101,14 @@ impl Fills {
         if self.waiting.lock().insert(name) && self.queue.try_send(name).is_err() {
             self.waiting.lock().remove(&name);
             self.count(FillOutcome::Dropped);
+        }
+    }
+
+    /// These may be asked for again.
+    fn settle(&self, group: &FillGroup) {
+        let mut waiting = self.waiting.lock();
+        for &follower in &group.followers {
+            waiting.remove(&SetName { kind: group.kind, follower });
         }
     }
 
@@ -116,40 +127,85 @@ impl Fills {
 }
 
 /// Fills sets as they are asked for, within the budget of the process, until the store is dropped.
-pub(crate) async fn fill(shared: Arc<Shared>, mut requested: mpsc::Receiver<SetName>) {
+pub(crate) async fn fill(shared: Arc<Shared>) {
     let Some(cache) = &shared.cache else { return };
+    let mut requested = cache.fills.requested.lock().await;
+    // What an earlier task has left in the middle may be asked for again.
+    cache.fills.waiting.lock().clear();
     let per_tick = f64::from(cache.settings.fills_per_second) * TICK.as_secs_f64();
     let (mut ticks, mut budget) = (interval(TICK), 0.0);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut names = Vec::new();
+    let (mut names, mut tasks) = (Vec::new(), Tasks::default());
     loop {
         ticks.tick().await;
+        tasks.collect();
         budget = (budget + per_tick).min(per_tick.max(SETS_MAX as f64));
         if budget < 1.0 || requested.recv_many(&mut names, budget as usize).await == 0 {
             continue;
         }
         budget -= names.len() as f64;
-        fill_all(&shared, cache, &names).await;
-        let mut waiting = cache.fills.waiting.lock();
-        names.drain(..).for_each(|name| _ = waiting.remove(&name));
+        let topology = shared.topology();
+        for group in groups(&topology, names.drain(..)) {
+            tasks.start(&shared, &topology, group);
+        }
     }
 }
 
-async fn fill_all(shared: &Shared, cache: &Cache, names: &[SetName]) {
-    let topology = shared.topology();
-    let mut groups: BTreeMap<(EdgeKind, usize), Vec<Id>> = BTreeMap::new();
+/// Fills that are under way, by host: one that is silent holds up no other.
+#[derive(Default)]
+struct Tasks {
+    running: JoinSet<usize>,
+    by_host: BTreeMap<usize, usize>,
+}
+
+impl Tasks {
+    /// Forgets those that have ended.
+    fn collect(&mut self) {
+        while let Some(ended) = self.running.try_join_next() {
+            match ended {
+                Ok(host) => *self.by_host.entry(host).or_default() -= 1,
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Fills a group, unless its host is busy with others.
+    fn start(&mut self, shared: &Arc<Shared>, topology: &Arc<Topology>, group: FillGroup) {
+        let (shared, topology, host) = (Arc::clone(shared), Arc::clone(topology), group.host);
+        let Some(cache) = &shared.cache else { return };
+        let running = self.by_host.entry(host).or_default();
+        if *running >= GROUPS_MAX {
+            group.followers.iter().for_each(|_| cache.fills.count(FillOutcome::Dropped));
+            return cache.fills.settle(&group);
+        }
+        *running += 1;
+        self.running.spawn(async move {
+            if let Some(cache) = &shared.cache {
+                group.clone().fill(&shared, cache, &topology).await;
+                cache.fills.settle(&group);
+            }
+            host
+        });
+    }
+}
+
+/// Sets that one statement can read together.
+fn groups(topology: &Topology, names: impl Iterator<Item = SetName>) -> Vec<FillGroup> {
+    let mut by_host: BTreeMap<(EdgeKind, usize), Vec<Id>> = BTreeMap::new();
     for name in names {
         let host = topology.host_of(topology.shard_of(name.follower));
-        groups.entry((name.kind, host)).or_default().push(name.follower);
+        by_host.entry((name.kind, host)).or_default().push(name.follower);
     }
-    let groups = groups.into_iter().flat_map(|((kind, host), followers)| {
-        let chunks: Vec<Vec<Id>> = followers.chunks(SETS_MAX).map(<[Id]>::to_vec).collect();
-        chunks.into_iter().map(move |followers| FillGroup { kind, host, followers })
-    });
-    join_all(groups.map(|group| group.fill(shared, cache, &topology))).await;
+    let group = |((kind, host), followers): ((EdgeKind, usize), Vec<Id>)| -> Vec<FillGroup> {
+        let chunk = |followers: &[Id]| FillGroup { kind, host, followers: followers.to_vec() };
+        followers.chunks(SETS_MAX).map(chunk).collect()
+    };
+    by_host.into_iter().flat_map(group).collect()
 }
 
 /// Sets of one host.
+#[derive(Clone)]
 pub(super) struct FillGroup {
     pub(super) kind: EdgeKind,
     pub(super) host: usize,
@@ -227,7 +283,9 @@ pub(super) async fn store(
     sets: &[&ReadSet],
     begins: Option<Sequence>,
 ) -> Vec<(Id, FillOutcome)> {
-    let generation = getrandom::u64().unwrap_or_default();
+    let Ok(generation) = getrandom::u64() else {
+        return sets.iter().map(|set| (set.follower, FillOutcome::Failed)).collect();
+    };
     let (small, large): (Vec<&ReadSet>, Vec<&ReadSet>) =
         sets.iter().partition(|set| set.members.len() <= MEMBERS_MAX);
     let command = |read: &&ReadSet| {

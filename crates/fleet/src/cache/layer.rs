@@ -29,9 +29,9 @@ pub enum CacheVerdict {
     LeftOut,
     /// The node took too long.
     TimedOut,
-    /// There is no connection to the node.
+    /// There is no connection to the node, or nobody knows which node has the slot.
     Unreachable,
-    /// The slot is being moved, or has no node.
+    /// The slot is being moved, or the cluster does not serve it.
     Moved,
     /// The node has refused the command.
     Refused,
@@ -186,7 +186,7 @@ fn read(checks: &Checks, followers: &ByFollower, reply: &Reply) -> Vec<(usize, C
 
 /// A follower's set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SetName {
+pub(super) struct SetName {
     pub(super) kind: EdgeKind,
     pub(super) follower: Id,
 }

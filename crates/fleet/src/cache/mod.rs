@@ -45,10 +45,9 @@ use std::sync::Arc;
 
 use kinfolk_core::Result;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 use self::fills::Fills;
-use self::layer::{CacheCounts, SetName};
+use self::layer::CacheCounts;
 use self::state::FeedState;
 use crate::redis::{Cluster, Redis};
 
@@ -63,17 +62,14 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// A cache whose nodes are looked for from now on, and the fills that are requested of it.
-    pub(crate) fn open(settings: &Redis, runtime: &Handle) -> Result<(Self, mpsc::Receiver<SetName>)> {
-        let cluster = Cluster::start(settings, scripts::SCRIPTS, runtime)?;
-        let (fills, requested) = Fills::new();
-        let cache = Self {
-            cluster,
+    /// A cache whose nodes are looked for from now on.
+    pub(crate) fn open(settings: &Redis, runtime: &Handle) -> Result<Self> {
+        Ok(Self {
+            cluster: Cluster::start(settings, scripts::SCRIPTS, runtime)?,
             settings: settings.clone(),
-            fills,
+            fills: Fills::new(),
             counts: CacheCounts::default(),
             feed: FeedState::default(),
-        };
-        Ok((cache, requested))
+        })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::{Cache, CacheVerdict, scripts};
-use crate::Verdict;
+use crate::FilterVerdict;
 use crate::fleet::Shared;
 use crate::redis::Command;
 
@@ -49,7 +49,7 @@ impl CheckReport {
 impl Shared {
     /// How many checks each layer has answered so far.
     fn answered(&self) -> [u64; 3] {
-        let filters = self.filters.counts().into_iter().filter(|(verdict, _)| *verdict == Verdict::No);
+        let filters = self.filters.counts().into_iter().filter(|(verdict, _)| *verdict == FilterVerdict::No);
         let cache = self.cache.as_ref().map(|cache| cache.counts.verdicts()).into_iter().flatten();
         let cache = cache.filter(|(verdict, _)| matches!(verdict, CacheVerdict::Yes | CacheVerdict::No));
         let shards = self.shard_counts.verdicts().into_iter();

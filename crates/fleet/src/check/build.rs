@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::{Epoch, Id, IdKind, Position, Sequence, Shard};
+use kinfolk_core::{Id, IdKind, Position, Sequence, Shard};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::types::ToSql;
 
@@ -292,12 +292,4 @@ async fn catch_up(
             Followed::Gap(_) | Followed::Unknown => return Err(Failure::Moved),
         }
     }
-}
-
-/// The names of a filter: whose it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FilterName {
-    pub(super) identity: i64,
-    pub(super) epoch: Epoch,
-    pub(super) shard: Shard,
 }

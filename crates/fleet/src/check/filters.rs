@@ -18,7 +18,7 @@ use crate::fleet::Shared;
 pub(crate) struct Filters {
     known: RwLock<Known>,
     are_kept: AtomicBool,
-    counts: [AtomicU64; Verdict::ALL.len()],
+    counts: [AtomicU64; FilterVerdict::ALL.len()],
     times: Histogram,
     damaged: AtomicU64,
 }
@@ -31,7 +31,7 @@ struct Known {
 
 /// What a filter says of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FilterVerdict {
     /// It does not exist.
     No,
     /// It may exist.
@@ -42,7 +42,7 @@ pub enum Verdict {
     Behind,
 }
 
-names! { Verdict { No => "no", Perhaps => "perhaps", Uncovered => "uncovered", Behind => "behind" } }
+names! { FilterVerdict { No => "no", Perhaps => "perhaps", Uncovered => "uncovered", Behind => "behind" } }
 
 /// Asks the filters first.
 pub(crate) struct FilterLayer<N> {
@@ -53,10 +53,11 @@ pub(crate) struct FilterLayer<N> {
 impl<N> FilterLayer<N> {
     /// What is known without waiting for anybody.
     pub(crate) fn answers_now(&self, epoch: Epoch, kind: EdgeKind, asked: &Asked) -> Option<bool> {
-        let filters = &self.shared.filters;
-        let is_excluded = filters.judge(epoch, kind, asked) == Verdict::No;
+        let (filters, began) = (&self.shared.filters, Instant::now());
+        let is_excluded = filters.judge(epoch, kind, asked) == FilterVerdict::No;
         if is_excluded {
-            filters.count(Verdict::No);
+            filters.count(FilterVerdict::No);
+            filters.times.observe(1, began.elapsed());
         }
         is_excluded.then_some(false)
     }
@@ -72,7 +73,7 @@ impl<N: CheckLayer> CheckLayer for FilterLayer<N> {
         let answer = |asked: &Asked| {
             let verdict = filters.judge(checks.topology.epoch, checks.kind, asked);
             filters.count(verdict);
-            (verdict == Verdict::No).then_some(false)
+            (verdict == FilterVerdict::No).then_some(false)
         };
         let answers: Vec<Option<bool>> = checks.asked.iter().map(answer).collect();
         let count = answers.len() as u64;
@@ -85,19 +86,19 @@ impl<N: CheckLayer> CheckLayer for FilterLayer<N> {
 }
 
 impl Filters {
-    fn judge(&self, epoch: Epoch, kind: EdgeKind, asked: &Asked) -> Verdict {
+    fn judge(&self, epoch: Epoch, kind: EdgeKind, asked: &Asked) -> FilterVerdict {
         let known = self.known.read();
         let filter = known.by_shard.get(&asked.shard).filter(|_| known.epoch == Some(epoch));
-        let Some(filter) = filter else { return Verdict::Uncovered };
+        let Some(filter) = filter else { return FilterVerdict::Uncovered };
         // The position first: the bits are at least as new.
         let position = filter.position();
         if asked.needed.is_none_or(|needed| position < needed) {
-            return Verdict::Behind;
+            return FilterVerdict::Behind;
         }
-        if filter.may_have(kind, asked.edge) { Verdict::Perhaps } else { Verdict::No }
+        if filter.may_have(kind, asked.edge) { FilterVerdict::Perhaps } else { FilterVerdict::No }
     }
 
-    fn count(&self, verdict: Verdict) {
+    fn count(&self, verdict: FilterVerdict) {
         self.counts[verdict as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -134,8 +135,8 @@ impl Filters {
     }
 
     /// How often each was said.
-    pub(crate) fn counts(&self) -> [(Verdict, u64); Verdict::ALL.len()] {
-        Verdict::ALL.map(|verdict| (verdict, self.counts[verdict as usize].load(Ordering::Relaxed)))
+    pub(crate) fn counts(&self) -> [(FilterVerdict, u64); FilterVerdict::ALL.len()] {
+        FilterVerdict::ALL.map(|verdict| (verdict, self.counts[verdict as usize].load(Ordering::Relaxed)))
     }
 
     /// How far each filter is. Those of another epoch are dropped.

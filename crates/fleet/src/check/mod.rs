@@ -14,8 +14,8 @@ mod shard;
 mod state;
 
 pub use feed::{FilterSettings, Filtering};
+pub use filters::FilterVerdict;
 pub(crate) use filters::Filters;
-pub use filters::Verdict;
 pub(crate) use layers::{CheckLayer, Checks, Layers};
 pub(crate) use shard::ShardCounts;
 pub use shard::ShardVerdict;

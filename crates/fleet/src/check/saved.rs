@@ -13,10 +13,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kinfolk_core::{Sequence, Shard};
+use kinfolk_core::{Epoch, Sequence, Shard};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::build::FilterName;
 use super::filter::{Filter, FilterParts};
 use crate::catalog::Topology;
 use crate::fleet::Shared;
@@ -25,6 +24,14 @@ const MAGIC: &[u8; 16] = b"kinfolk filter\0\0";
 const VERSION: u64 = 1;
 /// Numbers before the bits.
 const NUMBERS: usize = 10;
+
+/// Whose filter it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FilterName {
+    identity: i64,
+    epoch: Epoch,
+    shard: Shard,
+}
 
 fn name(topology: &Topology, shard: Shard) -> FilterName {
     FilterName { identity: topology.identity, epoch: topology.epoch, shard }
@@ -83,7 +90,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let staged = path.with_extension(format!("{}.new", std::process::id()));
+    // Processes in containers often have the same number.
+    let staged = path.with_extension(format!("{:016x}.new", getrandom::u64().unwrap_or_default()));
     let mut file = fs::File::create(&staged)?;
     file.write_all(bytes)?;
     fs::rename(&staged, path)
@@ -141,7 +149,7 @@ pub(super) fn made_before(age: Duration) -> Instant {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::graph::Edge;
-    use kinfolk_core::{EdgeKind, Epoch, Id};
+    use kinfolk_core::{EdgeKind, Id};
 
     use super::*;
 
@@ -185,6 +193,16 @@ mod tests {
             flipped[at] ^= 1 << (at % 8);
             assert!(decode(&flipped, NAME).is_none(), "byte {at}");
         }
+    }
+
+    /// Which bits an edge sets is part of the layout: a library that places them otherwise needs another version.
+    #[test]
+    fn the_bits_of_edges_stay_where_they_are() {
+        let filter = Filter::of_parts(FilterParts { bits: vec![0; 4], ..filter().parts() });
+        (0..4).for_each(|number| filter.insert(EdgeKind::Follow, edge(number)));
+        let expected: [u64; 4] =
+            [36_029_346_913_229_440, 2_310_347_785_662_103_552, 9_071_109_341_696, 6_792_787_315_916_800];
+        assert_eq!(filter.parts().bits, expected);
     }
 
     /// Version 1 stays readable: such files are in folders.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 use kinfolk_core::{EdgeKind, Error, Frontier, Result, names};
@@ -17,7 +17,7 @@ use super::layers::{CheckLayer, Checks};
 use crate::fleet::Shared;
 use crate::read::Reader;
 
-/// Statements that a process has under way on a host at once.
+/// Statements that a process has under way on a host at once, for each kind of edges.
 const STATEMENTS_MAX: usize = 4;
 
 /// Checks of one statement, about.
@@ -183,15 +183,24 @@ impl Gathering {
             let edges: Arc<[Edge]> = batch.iter().flat_map(|waiting| waiting.edges.iter().copied()).collect();
             let mut at_least = Frontier::default();
             batch.iter().for_each(|waiting| at_least.join(&waiting.at_least));
-            let found = exist(&self.shared, of.kind, edges, at_least).await;
+            let Ok(found) = exist(&self.shared, of.kind, edges, at_least).await else {
+                // What one of them has seen may be the reason, which is none for the others.
+                join_all(batch.into_iter().map(|waiting| self.ask_alone(of.kind, waiting))).await;
+                continue;
+            };
             let mut at = 0;
             for Waiting { edges, reply, .. } in batch {
                 let own = at..at + edges.len();
                 at = own.end;
                 // Who has asked may be gone.
-                _ = reply.send(found.as_ref().map(|found| found[own].to_vec()).map_err(Clone::clone));
+                _ = reply.send(Ok(found[own].to_vec()));
             }
         }
+    }
+
+    async fn ask_alone(&self, kind: EdgeKind, Waiting { edges, at_least, reply }: Waiting) {
+        // Who has asked may be gone.
+        _ = reply.send(exist(&self.shared, kind, edges.into(), at_least).await);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kinfolk_core::histogram::HistogramSnapshot;
 
-use super::{ShardVerdict, Verdict};
+use super::{FilterVerdict, ShardVerdict};
 use crate::Fleet;
 use crate::cache::CacheState;
 
@@ -21,7 +21,7 @@ pub struct LayerStates {
 #[derive(Clone, Debug)]
 pub struct FilterState {
     /// What they have said of checks.
-    pub verdicts: [(Verdict, u64); Verdict::ALL.len()],
+    pub verdicts: [(FilterVerdict, u64); FilterVerdict::ALL.len()],
     /// How many shards have one.
     pub shards: usize,
     /// Their memory.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kinfolk_core::{Frontier, Position, Shard};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::apply::{Applied, apply};
 use super::{ChangeSource, LogSource, SourceBatch};
@@ -20,6 +20,9 @@ use crate::read::Sampled;
 
 /// Changes that one transaction applies at most.
 const BATCH_MAX: usize = 2_000;
+
+/// The time between two looks for marks that stand still.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
@@ -156,7 +159,7 @@ impl<T: Target> TargetLoop<T> {
     ) -> Result<usize, Failure> {
         let topology = self.shared.topology();
         let after = self.target.marks(&topology).await?;
-        if samples.has_changed().unwrap_or(false) {
+        if self.stalls.is_due() && samples.has_changed().unwrap_or(false) {
             let newest = samples.borrow_and_update().newest.clone();
             self.from_log.extend(self.stalls.look(&after, newest));
         }
@@ -192,9 +195,15 @@ impl<T: Target> TargetLoop<T> {
 struct Stalls {
     marks: Frontier,
     newest: Frontier,
+    looked_at: Option<Instant>,
 }
 
 impl Stalls {
+    /// Whether the last look is long enough ago: the samples of the hosts come one by one.
+    fn is_due(&self) -> bool {
+        self.looked_at.is_none_or(|at| at.elapsed() >= LOOK_EVERY)
+    }
+
     /// Compares the marks with those at the last sample, and with the newest positions that it had found.
     fn look(&mut self, marks: &Frontier, newest: Frontier) -> Vec<Shard> {
         let stands_still = |mark: &Position| {
@@ -202,7 +211,7 @@ impl Stalls {
                 && self.newest.get(mark.shard).is_some_and(|newest| newest > mark.sequence)
         };
         let stalled = marks.iter().filter(stands_still).map(|mark| mark.shard).collect();
-        *self = Self { marks: marks.clone(), newest };
+        *self = Self { marks: marks.clone(), newest, looked_at: Some(Instant::now()) };
         stalled
     }
 }

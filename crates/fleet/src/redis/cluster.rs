@@ -51,6 +51,7 @@ impl Cluster {
         scripts: &'static [&'static str],
         runtime: &Handle,
     ) -> Result<Arc<Self>> {
+        settings.require_valid()?;
         let encryption = Encryption::new(settings.authorities.as_deref())?;
         let cluster = Arc::new(Self {
             access: Arc::new(Access { settings: settings.clone(), encryption, scripts }),
@@ -70,7 +71,7 @@ impl Cluster {
         limit: Duration,
     ) -> Vec<std::result::Result<Reply, Unanswered>> {
         let served = Arc::clone(&self.served.read());
-        let mut by_node: BTreeMap<&str, (&Node, Vec<usize>)> = BTreeMap::new();
+        let mut by_node: BTreeMap<&str, (&Arc<Node>, Vec<usize>)> = BTreeMap::new();
         let mut replies = vec![Err(Unanswered::Unreachable); commands.len()];
         for (index, command) in commands.iter().enumerate() {
             if let Some(node) = node_of(&served, command.slot) {
@@ -132,9 +133,9 @@ impl Cluster {
                 node: self.node(&range.address),
             };
             let served: Arc<[Served]> = found.into_iter().map(served).collect();
-            let addresses: Vec<&String> = served.iter().map(|served| &served.node.address).collect();
+            let addresses: BTreeSet<&String> = served.iter().map(|served| &served.node.address).collect();
             let seeds = &self.access.settings.nodes;
-            self.nodes.lock().retain(|address, _| addresses.contains(&address) || seeds.contains(address));
+            self.nodes.lock().retain(|address, _| addresses.contains(address) || seeds.contains(address));
             if self.served.read().is_empty() {
                 tracing::info!(nodes = addresses.len(), "found Redis");
             }
@@ -163,10 +164,10 @@ async fn look(cluster: Weak<Cluster>) {
     }
 }
 
-fn node_of(served: &[Served], slot: u16) -> Option<&Node> {
+fn node_of(served: &[Served], slot: u16) -> Option<&Arc<Node>> {
     let after = served.partition_point(|served| served.first <= slot);
     let found = served.get(after.checked_sub(1)?)?;
-    (slot <= found.last).then_some(&*found.node)
+    (slot <= found.last).then_some(&found.node)
 }
 
 /// What an error of a node means.

@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::command::words;
@@ -16,8 +17,12 @@ use crate::postgres::Encryption;
 /// Calls that wait to be sent, and calls that wait for replies. More are refused.
 const CALLS_MAX: usize = 1_024;
 
-/// Bytes that are sent at once, about.
+/// Bytes and calls that are sent at once, about. Far fewer calls than may wait: those of one write are noted before it.
 const WRITE_MAX: usize = 128 << 10;
+const WRITTEN_MAX: usize = CALLS_MAX / 4;
+
+/// How long a peer may take to receive what is sent at once.
+const SEND_MAX: Duration = Duration::from_secs(5);
 
 /// What a connection needs to be opened.
 pub(super) struct Access {
@@ -48,7 +53,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, signs in, and loads the scripts.
     pub(super) async fn open(address: &str, access: &Access, limit: Duration) -> io::Result<Self> {
-        let opened = tokio::time::timeout(limit, Self::open_at(address, access)).await;
+        let opened = timeout(limit, Self::open_at(address, access)).await;
         opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
@@ -119,16 +124,20 @@ async fn drive<S: AsyncRead + AsyncWrite + Send>(stream: S, mut calls: mpsc::Rec
     let write = async {
         let mut bytes = Vec::new();
         while let Some(call) = calls.recv().await {
-            let mut next = Some(call);
+            let (mut next, mut count) = (Some(call), 0);
             while let Some(Call { bytes: more, replies, done }) = next {
                 bytes.extend(more);
+                count += 1;
                 if sent.send((replies, done)).await.is_err() {
                     return;
                 }
-                next = if bytes.len() < WRITE_MAX { calls.try_recv().ok() } else { None };
+                let has_room = bytes.len() < WRITE_MAX && count < WRITTEN_MAX;
+                next = if has_room { calls.try_recv().ok() } else { None };
             }
-            if output.write_all(&bytes).await.is_err() {
-                return;
+            // A peer that takes nothing any more is given up.
+            match timeout(SEND_MAX, output.write_all(&bytes)).await {
+                Ok(Ok(())) => {}
+                _ => return,
             }
             bytes.clear();
         }

@@ -1,4 +1,4 @@
-//! A client of Redis Cluster that sends each node one batch of commands at a time it is asked, and leaves out a node that is slow or gone.
+//! A client of Redis Cluster: it sends each node its commands as one batch, and leaves out a node that is slow or gone.
 //!
 //! Nothing is tried again and no redirection is followed: who asks has another place to ask, and the map of the slots is read again in
 //! the background. A node that is no cluster serves all slots.

@@ -1,14 +1,19 @@
 //! A node of the cluster: its connection, made when it is needed, and its breaker.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout, timeout_at};
+use parking_lot::RwLock;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::breaker::Breaker;
 use super::connection::{Access, Connection};
 use super::{Command, Reply};
+
+/// How long opening a connection may take, with signing in and loading the scripts.
+const OPEN_MAX: Duration = Duration::from_secs(2);
 
 /// Why a node has not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +34,24 @@ pub(crate) enum Unanswered {
 pub(super) struct Node {
     pub(super) address: String,
     access: Arc<Access>,
-    connection: Mutex<Option<Arc<Connection>>>,
+    connection: RwLock<Option<Arc<Connection>>>,
+    /// Whether a connection is being opened.
+    is_opening: AtomicBool,
+    /// It has been, or could not be.
+    opened: Notify,
     breaker: Breaker,
 }
 
 impl Node {
     pub(super) fn new(address: String, access: Arc<Access>) -> Self {
-        Self { address, access, connection: Mutex::default(), breaker: Breaker::default() }
+        Self {
+            address,
+            access,
+            connection: RwLock::default(),
+            is_opening: AtomicBool::new(false),
+            opened: Notify::new(),
+            breaker: Breaker::default(),
+        }
     }
 
     /// Whether calls are not even made, because they have failed.
@@ -45,70 +61,78 @@ impl Node {
 
     /// The replies to commands, in their order, within some time.
     pub(super) async fn call(
-        &self,
+        self: &Arc<Self>,
         commands: &[&Command],
         limit: Duration,
     ) -> Result<Vec<Reply>, Unanswered> {
         if !self.breaker.admits() {
             return Err(Unanswered::LeftOut);
         }
-        let deadline = Instant::now() + limit;
-        let answered = match timeout_at(deadline, self.connected(limit)).await {
-            Ok(Some(connection)) => {
-                let replies = timeout_at(deadline, connection.call(commands)).await;
-                replies
-                    .map_or(Err(Unanswered::TimedOut), |replies| replies.map_err(|_| Unanswered::Unreachable))
-            }
-            Ok(None) => Err(Unanswered::Unreachable),
-            Err(_) => Err(Unanswered::TimedOut),
+        let reply = async {
+            let connection = self.connected().await.ok_or(Unanswered::Unreachable)?;
+            connection.call(commands).await.map_err(|_| Unanswered::Unreachable)
         };
-        let is_up = answered.as_ref().is_ok_and(|replies| !replies.iter().any(is_down));
-        if is_up {
+        let answered = timeout(limit, reply).await.unwrap_or(Err(Unanswered::TimedOut));
+        if answered.as_ref().is_ok_and(|replies| !replies.iter().any(is_down)) {
             self.breaker.succeeded();
         } else if self.breaker.failed() {
             tracing::warn!(node = self.address, "a node of Redis is left out for a while");
             // The next call is made on a new connection: this one may have a long queue.
-            self.forget_connection().await;
+            self.forget_connection();
         }
         if answered.as_ref().is_ok_and(|replies| replies.iter().any(has_no_script)) {
-            self.forget_connection().await;
+            self.forget_connection();
         }
         answered
     }
 
     /// The reply to a question about the cluster. It is asked whether or not the node is left out.
-    pub(super) async fn ask(&self, asked: &[&str], limit: Duration) -> Option<Reply> {
-        let reply = async { self.connected(limit).await?.ask(asked).await.ok() };
-        match timeout(limit, reply).await {
-            Ok(Some(reply)) => Some(reply),
-            _ => {
-                self.forget_connection().await;
-                None
-            }
+    pub(super) async fn ask(self: &Arc<Self>, asked: &[&str], limit: Duration) -> Option<Reply> {
+        let reply = async { self.connected().await?.ask(asked).await.ok() };
+        let reply = timeout(limit, reply).await.ok().flatten();
+        if reply.is_none() {
+            self.forget_connection();
         }
+        reply
     }
 
-    async fn connected(&self, limit: Duration) -> Option<Arc<Connection>> {
-        let mut known = self.connection.lock().await;
-        if let Some(connection) = known.as_ref().filter(|connection| connection.is_open()) {
-            return Some(Arc::clone(connection));
+    /// The connection, once it is open. It is opened in the background: that may take longer than who asks can wait.
+    async fn connected(self: &Arc<Self>) -> Option<Arc<Connection>> {
+        if let Some(connection) = self.known() {
+            return Some(connection);
         }
-        match Connection::open(&self.address, &self.access, limit).await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                *known = Some(Arc::clone(&connection));
-                Some(connection)
-            }
+        let opened = self.opened.notified();
+        tokio::pin!(opened);
+        // From here on it hears of it.
+        opened.as_mut().enable();
+        if !self.is_opening.swap(true, Ordering::AcqRel) {
+            tokio::spawn(Arc::clone(self).open());
+        }
+        if let Some(connection) = self.known() {
+            return Some(connection);
+        }
+        opened.await;
+        self.known()
+    }
+
+    fn known(&self) -> Option<Arc<Connection>> {
+        self.connection.read().as_ref().filter(|connection| connection.is_open()).map(Arc::clone)
+    }
+
+    async fn open(self: Arc<Self>) {
+        match Connection::open(&self.address, &self.access, OPEN_MAX).await {
+            Ok(connection) => *self.connection.write() = Some(Arc::new(connection)),
             Err(error) => {
-                *known = None;
                 tracing::debug!(node = self.address, %error, "no connection to a node of Redis");
-                None
+                self.forget_connection();
             }
         }
+        self.is_opening.store(false, Ordering::Release);
+        self.opened.notify_waiters();
     }
 
-    async fn forget_connection(&self) {
-        *self.connection.lock().await = None;
+    fn forget_connection(&self) {
+        *self.connection.write() = None;
     }
 }
 

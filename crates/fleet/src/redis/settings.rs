@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kinfolk_core::{Error, Result};
+
 /// Where the nodes of Redis are, and how a process uses them.
 #[derive(Clone)]
 pub struct Redis {
@@ -38,9 +40,47 @@ impl Redis {
     }
 }
 
+impl Redis {
+    /// Refuses settings that can't work.
+    pub(super) fn require_valid(&self) -> Result<()> {
+        let has_port = |node: &String| {
+            node.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
+        let detail = match self.nodes.iter().find(|node| !has_port(node)) {
+            Some(node) => format!("redis.nodes: {node} is not HOST:PORT"),
+            None if self.username.is_some() && self.password.is_none() => {
+                "redis.username needs redis.password".to_owned()
+            }
+            None if self.timeout.is_zero() => "redis.timeout must be above 0".to_owned(),
+            None if self.keep < Duration::from_secs(1) => "redis.keep must be 1 s at least".to_owned(),
+            None => return Ok(()),
+        };
+        Err(Error::InvalidStore { detail })
+    }
+}
+
 /// Without the password.
 impl fmt::Debug for Redis {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Redis").field("nodes", &self.nodes).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        let usual = Redis::new(["a:1", "[::1]:6379"]);
+        assert!(usual.require_valid().is_ok());
+        for node in ["a", ":1", "a:b", "a:70000", "redis://a"] {
+            let refused = Redis::new([node]).require_valid().unwrap_err().to_string();
+            assert!(refused.contains(node) && refused.contains("HOST:PORT"), "{refused}");
+        }
+        let hasty = Redis { timeout: Duration::ZERO, ..usual.clone() };
+        let short = Redis { keep: Duration::from_millis(999), ..usual.clone() };
+        let nameless = Redis { username: Some("me".to_owned()), ..usual };
+        assert!([hasty, short, nameless].iter().all(|settings| settings.require_valid().is_err()));
     }
 }

@@ -8,7 +8,7 @@ use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{SEED, block_on, edge, graph_histories, user};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Frontier, IdKind, SystemClock};
-use kinfolk_fleet::{FilterSettings, Filtering, Fleet, LogSource, TopicSource, Verdict};
+use kinfolk_fleet::{FilterSettings, FilterVerdict, Filtering, Fleet, LogSource, TopicSource};
 
 use crate::conformance::all_pass;
 use crate::deployments::{Databases, Projecting, Stores, patient, servers};
@@ -36,7 +36,7 @@ fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> Frontier {
     block_on(store.write_one(request)).unwrap().position.into()
 }
 
-fn count(store: &Fleet, verdict: Verdict) -> u64 {
+fn count(store: &Fleet, verdict: FilterVerdict) -> u64 {
     store
         .layer_states()
         .filters
@@ -85,10 +85,10 @@ fn what_does_not_exist_is_known_without_asking() {
     }
     wait_for_no(&store, &[51, 52, 53, 54].map(|to| (0, to)), &seen);
     assert_eq!(says(&store, 0, 1, &seen), None, "what exists is for the shard to say");
-    let before = count(&store, Verdict::No);
+    let before = count(&store, FilterVerdict::No);
     let edges = [edge(IDS, 0, 51), edge(IDS, 0, 1), edge(IDS, 0, 52)];
     assert_eq!(block_on(store.contains(KIND, &edges, &seen)).unwrap(), [false, true, false]);
-    assert_eq!(count(&store, Verdict::No) - before, 2);
+    assert_eq!(count(&store, FilterVerdict::No) - before, 2);
     // Unfollowed, it is passed on, and the shard says no.
     let after = write(&store, EdgeAction::Unfollow, 0, 1);
     assert!(!exists(&store, edge(IDS, 0, 1), &after));
@@ -119,7 +119,7 @@ fn without_memory_nothing_is_covered() {
         let seen = write(&store, EdgeAction::Follow, 0, to);
         assert!(!exists(&store, edge(IDS, 0, to + 100), &seen));
     }
-    assert_eq!((count(&store, Verdict::No), count(&store, Verdict::Uncovered)), (0, 20));
+    assert_eq!((count(&store, FilterVerdict::No), count(&store, FilterVerdict::Uncovered)), (0, 20));
 }
 
 /// Another process writes without pause; each of its acknowledged writes is seen with its token, and without one two seconds

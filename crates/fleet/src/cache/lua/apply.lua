@@ -1,4 +1,6 @@
--- Applies the changes of a tag from one position to another, and moves its watermark.
+#!lua flags=allow-oom
+-- Applies the changes of a tag from one position to another, and moves its watermark. Also while Redis is full: the sets that are there
+-- stay right, and hardly grow.
 --   KEYS: watermark; then mark and set of each follower that is changed
 --   ARGV: from, to, milliseconds that a watermark is kept; then for each change: which follower, its sequence, '+' or '-', the user
 -- Replies the watermark afterwards; -1 if there is none. One below `from` means that changes before these are missing: nothing was done.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Whether edges exist.
 --   KEYS: watermark; then mark and set of each follower
 --   ARGV: for each follower, how many users are asked for, then these users

@@ -1,4 +1,5 @@
--- Stores the whole set of a follower as it was at a position.
+#!lua
+-- Stores the whole set of a follower as it was at a position. Refused while Redis is full, by the line above.
 --   KEYS: watermark, mark, set
 --   ARGV: the position; the position and the generation of a new watermark, if there is none; milliseconds that a watermark is kept;
 --         milliseconds that the set is kept; then its members

@@ -19,8 +19,8 @@ use kinfolk_conformance::{block_on, edge, user};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Frontier, IdKind, Position};
 use kinfolk_fleet::{
-    CacheFeed, CacheVerdict, FilterSettings, Filtering, Fleet, Kafka, NewDeployment, Projection, Redis,
-    Relay, Settings, ShardVerdict, TopicSource, Verdict,
+    CacheFeed, CacheVerdict, FilterSettings, FilterVerdict, Filtering, Fleet, Kafka, NewDeployment,
+    Projection, Redis, Relay, Settings, ShardVerdict, TopicSource,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -153,8 +153,10 @@ impl Fixture {
         let mut sum = [0; 3];
         for state in self.readers.iter().map(Fleet::layer_states) {
             let filters = state.filters.unwrap().verdicts.into_iter();
-            sum[0] +=
-                filters.filter(|(verdict, _)| *verdict == Verdict::No).map(|(_, count)| count).sum::<u64>();
+            sum[0] += filters
+                .filter(|(verdict, _)| *verdict == FilterVerdict::No)
+                .map(|(_, count)| count)
+                .sum::<u64>();
             let cache = state.cache.unwrap().verdicts.into_iter();
             let is_answer = |verdict| matches!(verdict, CacheVerdict::Yes | CacheVerdict::No);
             sum[1] += cache.filter(|(verdict, _)| is_answer(*verdict)).map(|(_, count)| count).sum::<u64>();
