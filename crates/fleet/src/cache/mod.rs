@@ -25,7 +25,7 @@ mod feed;
 mod fills;
 mod keys;
 mod layer;
-mod scripts;
+pub(crate) mod scripts;
 mod state;
 
 pub use feed::CacheFeed;
@@ -69,5 +69,10 @@ impl Cache {
             feed: FeedState::default(),
         };
         Ok((cache, requested))
+    }
+
+    /// The nodes, which hold more than the cache.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 }
