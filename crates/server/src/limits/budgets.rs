@@ -25,8 +25,16 @@ pub(crate) struct Budgets<K = Id> {
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
     shard_entries_max: usize,
-    /// Where the budgets are shared with other processes, if they are, and the name of each there.
-    shared: Option<(Arc<SharedBudgets>, fn(K) -> BudgetName)>,
+    /// How the budgets are shared with other processes, if they are.
+    family: Option<SharedFamily<K>>,
+}
+
+/// Budgets of one kind that are shared with other processes.
+#[derive(Debug)]
+struct SharedFamily<K> {
+    shared: Arc<SharedBudgets>,
+    /// The name of each there.
+    name: fn(K) -> BudgetName,
 }
 
 impl<K: Copy + Ord + Hash> Budgets<K> {
@@ -34,12 +42,13 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
     pub(crate) fn new(rate: Rate, entries_max: usize) -> Self {
         let shard_entries_max = entries_max.div_ceil(SHARDS).max(8);
         let (hasher, shards) = (RandomState::default(), Default::default());
-        Self { rate, hasher, shards, shard_entries_max, shared: None }
+        Self { rate, hasher, shards, shard_entries_max, family: None }
     }
 
     /// The same budgets, shared with other processes under these names if there is something to share them through.
     pub(crate) fn shared(self, shared: Option<&Arc<SharedBudgets>>, name: fn(K) -> BudgetName) -> Self {
-        Self { shared: shared.map(|shared| (Arc::clone(shared), name)), ..self }
+        let family = shared.map(|shared| SharedFamily { shared: Arc::clone(shared), name });
+        Self { family, ..self }
     }
 
     /// The budget of a key.
@@ -56,8 +65,8 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
         if budgets.len() >= self.shard_entries_max {
             evict(&mut budgets, self.shard_entries_max, now());
         }
-        let budget = match &self.shared {
-            Some((shared, name)) => shared.budget(Some(self.rate), name(user)),
+        let budget = match &self.family {
+            Some(SharedFamily { shared, name }) => shared.budget(Some(self.rate), name(user)),
             None => Arc::new(Budget::new(Some(self.rate))),
         };
         budgets.insert(user, Arc::clone(&budget));
