@@ -12,6 +12,7 @@
 //! | `write` | one batcher for each host: lock, read, plan, write, commit |
 //! | `check` | the layers of a check |
 //! | `cache` | following sets in Redis: a layer of a check |
+//! | `budgets` | rate limits of all processes together, in Redis |
 //! | `redis` | a client of Redis Cluster |
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
@@ -24,6 +25,7 @@
 #![warn(clippy::too_many_lines, unreachable_pub)]
 
 mod background;
+mod budgets;
 mod bulk;
 mod cache;
 mod catalog;
@@ -41,6 +43,7 @@ mod suggestions;
 mod topic;
 mod write;
 
+pub use budgets::BudgetReport;
 pub use bulk::{Edges, Import};
 pub use cache::{CacheFeed, CacheState, CacheVerdict, CheckReport, FillOutcome, Warmed};
 pub use catalog::{Catalog, NewDeployment};

@@ -29,7 +29,10 @@ pub use administration::{
     Administration, ExportRequest, ImportDone, LayerTimes, Stat, StatKind, counter, gauge,
 };
 pub use kinfolk_api::{ExportContent, FileFormat, Import};
-pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
+pub use limits::{
+    Budget, BudgetName, ExchangeCounts, LimitSettings, Limits, Rate, RateState, Round, SharedBudgets,
+    Spending, Taken,
+};
 pub use metrics::{Metrics, Operation, Protocol};
 pub use service::{Capability, Door, Service, ServiceSettings};
 pub use tls::{Tls, TlsSettings};

@@ -27,7 +27,7 @@ mod fills;
 mod keys;
 mod layer;
 mod reports;
-mod scripts;
+pub(crate) mod scripts;
 mod snapshot;
 mod state;
 
@@ -71,5 +71,10 @@ impl Cache {
             counts: CacheCounts::default(),
             feed: FeedState::default(),
         })
+    }
+
+    /// The nodes, which hold more than the cache.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 }

@@ -9,6 +9,7 @@ pub(crate) const SCRIPTS: &[&str] = &[
     include_str!("lua/fill.lua"),
     include_str!("lua/forget.lua"),
     include_str!("lua/report.lua"),
+    include_str!("../budgets/lua/exchange.lua"),
 ];
 
 pub(super) const CHECK: Script = Script::new(0);
@@ -16,3 +17,4 @@ pub(super) const APPLY: Script = Script::new(1);
 pub(super) const FILL: Script = Script::new(2);
 pub(super) const FORGET: Script = Script::new(3);
 pub(super) const REPORT: Script = Script::new(4);
+pub(crate) const EXCHANGE_BUDGET: Script = Script::new(5);

@@ -2,6 +2,7 @@
 //! Kafka, as `scripts/stack` starts them.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
+mod budgets;
 mod cache;
 mod catalog;
 mod check_faults;

@@ -16,7 +16,7 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{EdgeKind, Keyring, Store, Timestamp};
-use kinfolk_server::{Administration, ServiceSettings};
+use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(crate) use embedded::{Discard, Folder as LocalProfile, LAYER_TARGET, Opened, inspect_backup};
 pub(crate) use files::IMPORTED_FILE;
@@ -48,6 +48,9 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
 
     /// The operations for administrators of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
+
+    /// The budgets that its servers share with other processes; none if each limits its callers alone.
+    fn shared_budgets(&self) -> Option<Arc<SharedBudgets>>;
 
     /// Starts the background work of a server, in a tokio runtime.
     fn start_background(&self, store: &Self::Store) -> impl Future<Output = Result<Self::Background>> + Send;

@@ -133,7 +133,7 @@ impl<P: Profile> Server<P> {
             broken = protocols.broken() => return Err(broken),
         };
         let loaded_in = began.elapsed();
-        let access = protocols::access(&configuration, &store)?;
+        let access = protocols::access(&configuration, &store, profile.shared_budgets())?;
         let is_open = access.is_open();
         let service = service(&profile, access, &store);
         door.open(Arc::clone(&service));

@@ -10,8 +10,8 @@ use kinfolk_core::{IdKind, Store};
 use kinfolk_server::resp::{self, RespSettings};
 use kinfolk_server::rest::{self, RestSettings};
 use kinfolk_server::{
-    Access, AccessSettings, Door, LimitSettings, Protocol, Service, Tls, TlsSettings, TokenSettings,
-    require_safe_binding,
+    Access, AccessSettings, Door, LimitSettings, Protocol, Service, SharedBudgets, Tls, TlsSettings,
+    TokenSettings, require_safe_binding,
 };
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::settings::{Configuration, TlsFiles};
 pub(crate) fn check(configuration: &Configuration) -> Result<()> {
     // The store decides the kind of ids later; this checks the files.
     let ids = configuration.data.ids.unwrap_or(IdKind::Integer);
-    let is_open = new_access(configuration, ids)?.is_open();
+    let is_open = new_access(configuration, ids, None)?.is_open();
     require_safe_binding(configuration.http.address, is_open)?;
     require_safe_binding(configuration.resp.address, is_open)?;
     if configuration.resp.unfinished_timeout.0.is_zero() {
@@ -43,12 +43,20 @@ pub(crate) fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
     }
 }
 
-/// Authentication and limits.
-pub(crate) fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
-    new_access(configuration, store.id_kind())
+/// Authentication and limits, which other processes may share.
+pub(crate) fn access(
+    configuration: &Configuration,
+    store: &impl Store,
+    shared_budgets: Option<Arc<SharedBudgets>>,
+) -> Result<Access> {
+    new_access(configuration, store.id_kind(), shared_budgets)
 }
 
-fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> {
+fn new_access(
+    configuration: &Configuration,
+    id_kind: IdKind,
+    shared_budgets: Option<Arc<SharedBudgets>>,
+) -> Result<Access> {
     let auth = &configuration.auth;
     let has_tokens = auth.token_keys.is_some() || auth.token_secret.is_some();
     let tokens = has_tokens.then(|| TokenSettings {
@@ -72,7 +80,7 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         author_comments: configuration.comments.author_rate.0,
         parent_comments: configuration.comments.parent_rate.0,
     };
-    let settings = AccessSettings { id_kind, keys_file: auth.keys.clone(), tokens, limits };
+    let settings = AccessSettings { id_kind, keys_file: auth.keys.clone(), tokens, limits, shared_budgets };
     Ok(Access::new(&settings)?)
 }
 

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use super::caller::{Caller, Identity, Standing};
 use super::key_file::{self, KeyFile};
 use super::scope::Scopes;
-use crate::limits::{Budget, Rate};
+use crate::limits::{Budget, BudgetName, Rate, SharedBudgets};
 use crate::watched_file::WatchedFile;
 
 /// Every refusal has the same message, so that it does not reveal which ids exist.
@@ -24,6 +24,7 @@ pub(super) struct Keys {
     file: WatchedFile,
     default_limit: Option<Rate>,
     clock: Arc<dyn Clock>,
+    shared_budgets: Option<Arc<SharedBudgets>>,
     by_id: RwLock<KeysById>,
 }
 
@@ -37,9 +38,14 @@ struct Key {
 
 impl Keys {
     /// Reads the keys; a file that can't be read is refused.
-    pub(crate) fn load(path: &Path, default_limit: Option<Rate>, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub(crate) fn load(
+        path: &Path,
+        default_limit: Option<Rate>,
+        clock: Arc<dyn Clock>,
+        shared_budgets: Option<Arc<SharedBudgets>>,
+    ) -> Result<Self> {
         let file = WatchedFile::new(path);
-        let keys = Self { file, default_limit, clock, by_id: RwLock::default() };
+        let keys = Self { file, default_limit, clock, shared_budgets, by_id: RwLock::default() };
         keys.apply(&keys.file.read()?)?;
         Ok(keys)
     }
@@ -84,7 +90,7 @@ impl Keys {
                 replaced => {
                     replaced.iter().for_each(|key| key.standing.revoke());
                     let standing = Standing::new(Arc::clone(&self.clock), entry.scope_set(), entry.not_after);
-                    (Arc::new(standing), Arc::new(Budget::new(rate)))
+                    (Arc::new(standing), self.new_budget(&entry.id, rate))
                 }
             };
             standing.update(entry.scope_set(), entry.not_after);
@@ -94,6 +100,13 @@ impl Keys {
         }
         former.values().for_each(|key| key.standing.revoke());
         Ok(())
+    }
+
+    fn new_budget(&self, id: &str, rate: Option<Rate>) -> Arc<Budget> {
+        match &self.shared_budgets {
+            Some(shared) => shared.budget(rate, BudgetName::Key(id.into())),
+            None => Arc::new(Budget::new(rate)),
+        }
     }
 }
 

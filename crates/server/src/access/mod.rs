@@ -27,7 +27,7 @@ pub use token::TokenSettings;
 use token::Tokens;
 use tokio::sync::watch;
 
-use crate::limits::{Budget, Budgets, LimitSettings, Limits};
+use crate::limits::{Budget, BudgetName, Budgets, LimitSettings, Limits, SharedBudgets};
 
 /// How callers are known, and how much they may do.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct AccessSettings {
     pub tokens: Option<TokenSettings>,
     /// The rate limits of callers.
     pub limits: LimitSettings,
+    /// Where the limits are shared with other processes; without it, they are those of this process alone.
+    pub shared_budgets: Option<Arc<SharedBudgets>>,
 }
 
 /// Authenticates callers by their credentials.
@@ -61,6 +63,7 @@ struct Guard {
     users: Option<Budgets>,
     unlimited: Arc<Budget>,
     limits: LimitSettings,
+    shared_budgets: Option<Arc<SharedBudgets>>,
     /// Set whenever files were read again.
     changed: watch::Sender<()>,
 }
@@ -79,19 +82,23 @@ impl Access {
 
     /// As [`Access::new`], with a clock that decides when keys and tokens expire.
     pub fn with_clock(settings: &AccessSettings, clock: &Arc<dyn Clock>) -> Result<Self> {
-        let AccessSettings { id_kind, keys_file, tokens, limits } = settings;
-        let keys =
-            keys_file.as_ref().map(|path| Keys::load(path, limits.key, Arc::clone(clock))).transpose()?;
+        let AccessSettings { id_kind, keys_file, tokens, limits, shared_budgets } = settings;
+        let load_keys =
+            |path: &PathBuf| Keys::load(path, limits.key, Arc::clone(clock), shared_budgets.clone());
+        let keys = keys_file.as_ref().map(load_keys).transpose()?;
         let tokens =
             tokens.as_ref().map(|tokens| Tokens::load(tokens, *id_kind, Arc::clone(clock))).transpose()?;
         if keys.is_none() && tokens.is_none() {
             let detail = "authentication needs a file of API keys or keys for tokens: configure one of them";
             return Err(Error::InvalidInput { detail: detail.to_owned() });
         }
-        let users = limits.user.map(|rate| Budgets::new(rate, limits.budgets_max));
+        let users = limits.user.map(|rate| {
+            Budgets::new(rate, limits.budgets_max).shared(shared_budgets.as_ref(), BudgetName::User)
+        });
         let unlimited = Arc::new(Budget::unlimited());
         let changed = watch::Sender::new(());
-        let guard = Guard { keys, tokens, users, unlimited, limits: *limits, changed };
+        let shared_budgets = shared_budgets.clone();
+        let guard = Guard { keys, tokens, users, unlimited, limits: *limits, shared_budgets, changed };
         Ok(Self(Mode::Guarded(Box::new(guard))))
     }
 
@@ -104,7 +111,7 @@ impl Access {
     pub fn limits(&self) -> Limits {
         match &self.0 {
             Mode::Open(_) => Limits::default(),
-            Mode::Guarded(guard) => Limits::new(&guard.limits),
+            Mode::Guarded(guard) => Limits::shared(&guard.limits, guard.shared_budgets.as_ref()),
         }
     }
 
@@ -204,6 +211,7 @@ mod tests {
             keys_file: Some(keys_file.to_owned()),
             tokens: None,
             limits: LimitSettings::NONE,
+            shared_budgets: None,
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use kinfolk_core::{Error, Result};
 
 use super::Rate;
+use super::shared::Sharing;
 
 /// What one caller may still do. Cheap to ask: no look-up, no lock.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Budget {
     burst: AtomicU32,
     /// When all of the burst is there again, in nanoseconds of [`monotonic`].
     full_at: AtomicU64,
+    /// How other processes learn what is taken, if they do.
+    sharing: Option<Box<Sharing>>,
 }
 
 /// A limit and what is left of it, as the `RateLimit-*` headers say it.
@@ -48,7 +51,12 @@ impl Budget {
 
     /// A full budget.
     pub fn new(rate: Option<Rate>) -> Self {
-        let budget = Self { interval: 0.into(), burst: 1.into(), full_at: 0.into() };
+        Self::with_sharing(rate, None)
+    }
+
+    /// A full budget, perhaps a shared one.
+    pub(super) fn with_sharing(rate: Option<Rate>, sharing: Option<Box<Sharing>>) -> Self {
+        let budget = Self { interval: 0.into(), burst: 1.into(), full_at: 0.into(), sharing };
         budget.set_rate(rate);
         budget
     }
@@ -71,7 +79,7 @@ impl Budget {
         self.take_at(cost, monotonic())
     }
 
-    fn take_at(&self, cost: u32, now: u64) -> Result<()> {
+    pub(super) fn take_at(&self, cost: u32, now: u64) -> Result<()> {
         let interval = self.interval.load(Ordering::Relaxed);
         let burst = self.burst.load(Ordering::Relaxed);
         let held = u64::from(burst).saturating_mul(interval);
@@ -86,7 +94,10 @@ impl Budget {
             }
             let taken = start.saturating_add(charge);
             match self.full_at.compare_exchange_weak(full_at, taken, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.count(i64::from(cost));
+                    return Ok(());
+                }
                 Err(newer) => full_at = newer,
             }
         }
@@ -99,6 +110,27 @@ impl Budget {
         let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
             Some(full_at.saturating_sub(charge))
         });
+        if charge > 0 {
+            self.count(-i64::from(cost));
+        }
+    }
+
+    fn count(&self, cost: i64) {
+        if let Some(sharing) = &self.sharing {
+            sharing.count(cost);
+        }
+    }
+
+    /// Makes this a copy of a shared budget, which lacked so much at a moment, without what was taken here since then.
+    pub(super) fn copy_from(&self, moment: u64, missing: Duration) {
+        let interval = self.interval();
+        let missing = u64::try_from(missing.as_nanos()).unwrap_or(u64::MAX);
+        let shared = moment.saturating_add(missing);
+        let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |_| {
+            let since = self.sharing.as_ref().map_or(0, |sharing| sharing.spent());
+            let charge = since.unsigned_abs().saturating_mul(interval);
+            Some(if since < 0 { shared.saturating_sub(charge) } else { shared.saturating_add(charge) })
+        });
     }
 
     /// The limit and what is left of it; nothing if there is no limit.
@@ -106,7 +138,7 @@ impl Budget {
         self.state_at(monotonic())
     }
 
-    fn state_at(&self, now: u64) -> Option<RateState> {
+    pub(super) fn state_at(&self, now: u64) -> Option<RateState> {
         let interval = self.interval.load(Ordering::Relaxed);
         if interval == 0 {
             return None;
@@ -116,6 +148,21 @@ impl Budget {
         let taken = u32::try_from(missing.div_ceil(interval)).unwrap_or(u32::MAX);
         let reset = Duration::from_nanos(missing);
         Some(RateState { limit, remaining: limit.saturating_sub(taken), reset })
+    }
+
+    /// Whether less than half of the burst is left.
+    pub(super) fn is_low_at(&self, now: u64) -> bool {
+        let held = u64::from(self.burst.load(Ordering::Relaxed)).saturating_mul(self.interval());
+        self.full_at().saturating_sub(now) > held / 2
+    }
+
+    /// Nanoseconds until one more request is allowed; 0 is no limit.
+    pub(super) fn interval(&self) -> u64 {
+        self.interval.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn sharing(&self) -> Option<&Sharing> {
+        self.sharing.as_deref()
     }
 
     /// When all of the budget is there again. The later, the less is left.

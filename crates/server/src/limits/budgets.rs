@@ -10,7 +10,7 @@ use kinfolk_core::Id;
 use parking_lot::Mutex;
 
 use super::budget::monotonic;
-use super::{Budget, Rate};
+use super::{Budget, BudgetName, Rate, SharedBudgets};
 
 const SHARDS: usize = 16;
 
@@ -25,13 +25,30 @@ pub(crate) struct Budgets<K = Id> {
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
     shard_entries_max: usize,
+    /// How the budgets are shared with other processes, if they are.
+    family: Option<SharedFamily<K>>,
+}
+
+/// Budgets of one kind that are shared with other processes.
+#[derive(Debug)]
+struct SharedFamily<K> {
+    shared: Arc<SharedBudgets>,
+    /// The name of each there.
+    name: fn(K) -> BudgetName,
 }
 
 impl<K: Copy + Ord + Hash> Budgets<K> {
     /// Budgets of one rate; at most about `entries_max` of them.
     pub(crate) fn new(rate: Rate, entries_max: usize) -> Self {
         let shard_entries_max = entries_max.div_ceil(SHARDS).max(8);
-        Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
+        let (hasher, shards) = (RandomState::default(), Default::default());
+        Self { rate, hasher, shards, shard_entries_max, family: None }
+    }
+
+    /// The same budgets, shared with other processes under these names if there is something to share them through.
+    pub(crate) fn shared(self, shared: Option<&Arc<SharedBudgets>>, name: fn(K) -> BudgetName) -> Self {
+        let family = shared.map(|shared| SharedFamily { shared: Arc::clone(shared), name });
+        Self { family, ..self }
     }
 
     /// The budget of a key.
@@ -48,7 +65,10 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
         if budgets.len() >= self.shard_entries_max {
             evict(&mut budgets, self.shard_entries_max, now());
         }
-        let budget = Arc::new(Budget::new(Some(self.rate)));
+        let budget = match &self.family {
+            Some(SharedFamily { shared, name }) => shared.budget(Some(self.rate), name(user)),
+            None => Arc::new(Budget::new(Some(self.rate))),
+        };
         budgets.insert(user, Arc::clone(&budget));
         budget
     }

@@ -10,6 +10,9 @@ mod budgets;
 mod comments;
 mod rate;
 mod row_cost;
+mod shared;
+
+use std::sync::Arc;
 
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
@@ -18,6 +21,7 @@ use kinfolk_core::comments::Parent;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
 pub(crate) use row_cost::RowCost;
+pub use shared::{BudgetName, ExchangeCounts, Round, SharedBudgets, Spending};
 
 /// The limits. `None` is no limit.
 ///
@@ -66,13 +70,20 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of the settings. [`crate::Access::limits`] has none while authentication is off.
+    /// The limits of the settings, for this process alone. [`crate::Access::limits`] has none while authentication is off.
     pub fn new(settings: &LimitSettings) -> Self {
+        Self::shared(settings, None)
+    }
+
+    /// The limits of the settings, for all processes together if there is something to share them through.
+    pub fn shared(settings: &LimitSettings, shared: Option<&Arc<SharedBudgets>>) -> Self {
         let LimitSettings { changes, author_comments, parent_comments, budgets_max, .. } = *settings;
+        let of_users = |rate, name| Budgets::new(rate, budgets_max).shared(shared, name);
         Self {
-            changes: changes.map(|rate| Budgets::new(rate, budgets_max)),
-            authors: author_comments.map(|rate| Budgets::new(rate, budgets_max)),
-            parents: parent_comments.map(|rate| Budgets::new(rate, budgets_max)),
+            changes: changes.map(|rate| of_users(rate, BudgetName::Changes)),
+            authors: author_comments.map(|rate| of_users(rate, BudgetName::Author)),
+            parents: parent_comments
+                .map(|rate| Budgets::new(rate, budgets_max).shared(shared, BudgetName::Parent)),
         }
     }
 

@@ -16,7 +16,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
 use kinfolk_embedded::{Embedded, GuardedClock, Import, Settings};
-use kinfolk_server::{Administration, ServiceSettings};
+use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(super) use self::wall_clock::WallClock;
 pub(crate) use kinfolk_embedded::LAYER_TARGET;
@@ -178,6 +178,11 @@ impl Profile for Folder {
         let administration = EmbeddedAdministration::new(store.clone(), self);
         administration.remove_leftovers();
         Arc::new(administration)
+    }
+
+    /// No other process serves the folder.
+    fn shared_budgets(&self) -> Option<Arc<SharedBudgets>> {
+        None
     }
 
     /// The store has threads of its own.

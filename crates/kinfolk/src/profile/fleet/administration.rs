@@ -9,11 +9,12 @@ use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{Result, Sequence};
 use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
 use kinfolk_server::{
-    Administration, Capability, ExportRequest, Import, ImportDone, LayerTimes, Stat, gauge,
+    Administration, Capability, ExportRequest, Import, ImportDone, LayerTimes, SharedBudgets, Stat, gauge,
 };
 
 use super::FleetProfile;
 use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
+use super::budgets::budget_stats;
 use super::layers::layer_stats;
 use crate::profile::files::StoreFiles;
 
@@ -22,6 +23,7 @@ pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
+    budgets: Option<Arc<SharedBudgets>>,
 }
 
 impl FleetAdministration {
@@ -34,7 +36,12 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
+        Self {
+            files,
+            status: Arc::clone(&profile.status),
+            readiness: Arc::clone(&profile.readiness),
+            budgets: profile.budgets.clone(),
+        }
     }
 }
 
@@ -42,6 +49,7 @@ impl Administration for FleetAdministration {
     fn stats(&self) -> Vec<Stat> {
         let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
         stats.extend(layer_stats(&self.files.store.layer_states()));
+        stats.extend(self.budgets.iter().flat_map(|budgets| budget_stats(budgets.counts())));
         stats
     }
 
@@ -159,8 +167,8 @@ mod tests {
     use kinfolk_core::histogram::HistogramSnapshot;
     use kinfolk_core::{Epoch, IdKind, Shard};
     use kinfolk_fleet::{
-        CacheState, CacheVerdict, FillOutcome, FilterState, FleetStatus, HostCondition, LayerStates,
-        ProcessStatus, ShardVerdict, Verdict,
+        CacheState, CacheVerdict, FillOutcome, FilterState, FilterVerdict, FleetStatus, HostCondition,
+        LayerStates, ProcessStatus, ShardVerdict,
     };
     use kinfolk_server::{Metrics, StatKind};
 
@@ -198,7 +206,7 @@ mod tests {
     /// All layers of checks, which have done nothing yet.
     fn layer_states() -> LayerStates {
         let filters = FilterState {
-            verdicts: Verdict::ALL.map(|verdict| (verdict, 0)),
+            verdicts: FilterVerdict::ALL.map(|verdict| (verdict, 0)),
             shards: 0,
             bytes: 0,
             damaged: 0,

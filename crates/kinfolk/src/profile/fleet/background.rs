@@ -1,5 +1,6 @@
 //! What a process of a fleet does beside requests: it observes the hosts and judges whether it is ready; in the role relay it sends
-//! the changes to Kafka; in the role project it keeps the follower side and the cache up to date and trims the logs; a process that serves keeps its filters.
+//! the changes to Kafka; in the role project it keeps the follower side and the cache up to date and trims the logs; a process that serves keeps its filters,
+//! and exchanges what its callers spend with the others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::FleetProfile;
+use super::budgets::exchange_budgets;
 use crate::settings::Role;
 
 /// The interval between two looks at the hosts.
@@ -43,6 +45,9 @@ impl Background {
         let condition = relay.as_ref().filter(|_| profile.role == Role::Relay).map(Relay::condition);
         let condition = condition.unwrap_or_default();
         loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
+        if let Some(budgets) = &profile.budgets {
+            loops.spawn(exchange_budgets(store.clone(), Arc::clone(budgets)));
+        }
         let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
             Some(match &profile.kafka {

@@ -2,6 +2,7 @@
 
 mod administration;
 mod background;
+mod budgets;
 mod layers;
 
 use std::io::{Read, Write};
@@ -15,7 +16,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, EdgeKind, Error, IdKind, Keyring, Timestamp};
 use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, Retention, Sasl, Settings};
-use kinfolk_server::{Administration, ServiceSettings};
+use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(crate) use kinfolk_fleet::{CheckReport, FleetStatus, HostStatus, ShardStatus, Warmed};
 
@@ -44,6 +45,8 @@ pub(crate) struct FleetProfile {
     filters: FilterSettings,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
+    /// What this process and the others may still admit, if it serves and there is a Redis to share that in.
+    budgets: Option<Arc<SharedBudgets>>,
 }
 
 impl FleetProfile {
@@ -76,6 +79,7 @@ impl FleetProfile {
             filters: FilterSettings { bytes_max: fleet.filter_memory.0, folder: fleet.filter_folder.clone() },
             status: Arc::default(),
             readiness: Arc::default(),
+            budgets: (role.serves_api() && !configuration.redis.nodes.0.is_empty()).then(Arc::default),
         })
     }
 
@@ -222,6 +226,10 @@ impl Profile for FleetProfile {
 
     fn administration(&self, store: &Fleet) -> Arc<dyn Administration> {
         Arc::new(FleetAdministration::new(store.clone(), self))
+    }
+
+    fn shared_budgets(&self) -> Option<Arc<SharedBudgets>> {
+        self.budgets.clone()
     }
 
     async fn start_background(&self, store: &Fleet) -> Result<Background> {

@@ -1,6 +1,7 @@
 //! The fleet profile of the binary on a real PostgreSQL. Runs where `KINFOLK_TEST_POSTGRES` names one, as `scripts/stack` starts
 //! it.
 
+mod budgets;
 mod cache;
 mod commands;
 mod configuration;

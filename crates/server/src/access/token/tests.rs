@@ -71,6 +71,7 @@ impl Setting {
             keys_file: None,
             tokens: Some(tokens),
             limits: LimitSettings::NONE,
+            shared_budgets: None,
         };
         change(&mut settings);
         let access = Access::with_clock(&settings, &(Arc::clone(&clock) as _))?;

@@ -95,6 +95,7 @@ fn guarded_by(settings: RespSettings, clock: &Arc<dyn Clock>) -> Guarded {
             parent_comments: None,
             budgets_max: 100_000,
         },
+        shared_budgets: None,
     };
     let access = Access::with_clock(&settings_of_access, clock);
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });

@@ -68,6 +68,7 @@ impl Guarded {
             keys_file: Some(keys_file),
             tokens: Some(tokens),
             limits,
+            shared_budgets: None,
         };
         server.open(IdKind::Integer, Access::new(&settings).unwrap());
         let document = server.read("/openapi.json");
