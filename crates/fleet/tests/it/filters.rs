@@ -1,17 +1,15 @@
-//! Filters: they answer what is certain, and nothing that is too old or has been changed.
+//! Filters: they answer what is certain, and nothing that is too old or has been changed. The tests of the cache run the suite with both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kinfolk_conformance::suite::{self, CaseScope};
-use kinfolk_conformance::{SEED, block_on, edge, graph_histories, user};
+use kinfolk_conformance::{block_on, edge, user};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Frontier, IdKind, SystemClock};
 use kinfolk_fleet::{FilterSettings, FilterVerdict, Filtering, Fleet, LogSource, TopicSource};
 
-use crate::conformance::all_pass;
-use crate::deployments::{Databases, Projecting, Stores, patient, servers};
+use crate::deployments::{Databases, Projecting, Stores, servers};
 use crate::kafka::brokers;
 
 const IDS: IdKind = IdKind::Integer;
@@ -63,15 +61,6 @@ fn wait_for_no(store: &Fleet, edges: &[(u64, u64)], at_least: &Frontier) {
         assert!(began.elapsed() < PATIENCE, "{:?}", store.layer_states());
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-#[test]
-fn the_suite_passes_with_filters() {
-    let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 4, Projecting::Late(SEED)).with_settings(patient).with_filters(BYTES);
-    let make = |ids, clock| stores.make(ids, clock);
-    all_pass(&suite::graph(), CaseScope::all().next().unwrap(), &make);
-    graph_histories(&make, Some(&|store| stores.reopen(store)), 8, SEED);
 }
 
 #[test]

@@ -170,7 +170,7 @@ mod tests {
         CacheState, CacheVerdict, FillOutcome, FilterState, FilterVerdict, FleetStatus, HostCondition,
         LayerStates, ProcessStatus, ShardVerdict,
     };
-    use kinfolk_server::{Metrics, StatKind};
+    use kinfolk_server::{ExchangeCounts, Metrics, StatKind};
 
     use super::*;
     use crate::profile::dashboard::metrics_of;
@@ -235,6 +235,7 @@ mod tests {
         const LATENCIES: &str = "kinfolk_layer_duration_seconds_bucket";
         let mut stats = stats(&observed(vec![shard(0, 5, Some(5)), shard(1, 9, Some(8))]));
         stats.extend(layer_stats(&layer_states()));
+        stats.extend(budget_stats(ExchangeCounts::default()));
         let mut shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
         assert!(shown.remove(LATENCIES), "the dashboard does not show the latencies of the layers");
         let layers = [LayerTimes { layer: "check_shard", times: HistogramSnapshot::default() }];

@@ -45,7 +45,7 @@ fn cache_stats(state: &CacheState) -> Vec<Stat> {
     let help = "Following sets that this process was asked to fill, by what became of them.";
     let fills = state.fills.map(|(outcome, count)| (outcome.name(), count));
     stats.extend(by_name("kinfolk_fleet_cache_fills_total", "outcome", help, fills));
-    let help = "Watermarks that were not there when a set was filled: everything cached under them was lost.";
+    let help = "Watermarks that were not there when a set was filled: the first set of each tag, and whatever Redis has lost.";
     stats.push(counter("kinfolk_fleet_cache_generations_total", help, state.generations as f64));
     let help = "Changes that the watermark that is furthest behind lacks, in a process that feeds the cache.";
     stats.push(gauge("kinfolk_fleet_cache_behind", help, state.changes_behind as f64));
