@@ -46,6 +46,7 @@ mod size;
 #[cfg(test)]
 mod smoke;
 mod spark;
+mod stack;
 mod start;
 mod suggest;
 mod survey;
