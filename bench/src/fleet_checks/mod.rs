@@ -107,7 +107,7 @@ impl FleetChecks {
             false => Plan { one_of: 1, rounds, checks: 200_000, load: time / 2, race: time },
             true => {
                 let (load, race) = (Duration::from_secs(1), Duration::from_secs(4));
-                Plan { one_of: 20, rounds: 1, checks: 5_000, load, race }
+                Plan { one_of: 22, rounds: 1, checks: 5_000, load, race }
             }
         }
     }
