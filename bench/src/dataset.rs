@@ -42,7 +42,7 @@ impl Dataset {
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let kinfolk = match &options.kinfolk {
             Some(program) => program.clone(),
-            None => build_kinfolk()?,
+            None => build_kinfolk(&[])?,
         };
         let survey_file = folder.join("survey.json");
         let data =
@@ -211,11 +211,13 @@ pub fn disk_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Builds the program with the profile that is released, beside this one.
-fn build_kinfolk() -> Result<PathBuf> {
+/// Builds the program with the profile that is released and some features, beside this one.
+pub fn build_kinfolk(features: &[&str]) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status =
-        Command::new(cargo).args(["build", "--release", "--package", "kinfolk", "--bin", "kinfolk"]).status();
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--package", "kinfolk", "--bin", "kinfolk"])
+        .args(features.iter().flat_map(|feature| ["--features", feature]))
+        .status();
     if !status.context("cannot start cargo; name a program with --kinfolk")?.success() {
         bail!("kinfolk did not build; name a program with --kinfolk");
     }

@@ -52,16 +52,22 @@ impl Graph {
         file.exists().then_some(file)
     }
 
-    pub fn twitter(options: &Options) -> Result<Self> {
+    /// Unpacks the edges of the real graph into a folder.
+    pub fn unpack_twitter(folder: &Path) -> Result<PathBuf> {
         let packed = Self::twitter_file()
             .with_context(|| format!("set {TEST_DATA} to a folder with ego-twitter.tsv.zst"))?;
-        let folder = options.work.join("ego-twitter");
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let edges_file = folder.join("edges.tsv");
         run(Command::new("zstd")
             .args(["--decompress", "--force", "--quiet", "-o"])
             .arg(&edges_file)
             .arg(packed))?;
+        Ok(edges_file)
+    }
+
+    pub fn twitter(options: &Options) -> Result<Self> {
+        let folder = options.work.join("ego-twitter");
+        let edges_file = Self::unpack_twitter(&folder)?;
         let store = folder.join("store");
         let mut edges = 0;
         for_each_edge(&edges_file, |_| {

@@ -15,6 +15,8 @@ mod feed;
 mod feed_graph;
 mod feed_redis;
 mod feed_run;
+#[cfg(feature = "fleet")]
+mod fleet_checks;
 mod follow;
 mod friends;
 mod growth;
@@ -46,6 +48,7 @@ mod size;
 #[cfg(test)]
 mod smoke;
 mod spark;
+mod stack;
 mod start;
 mod suggest;
 mod survey;
@@ -58,6 +61,8 @@ use crate::comments::Comments;
 use crate::everyone::{Everyone, EveryoneChild};
 use crate::fan_out::FeedChild;
 use crate::feed_run::FeedRun;
+#[cfg(feature = "fleet")]
+use crate::fleet_checks::FleetChecks;
 use crate::options::Options;
 use crate::probe_check::ProbeCheck;
 use crate::start::StartChild;
@@ -108,9 +113,12 @@ enum Benchmark {
     Rest(Options),
     /// The whole design load at once: 580,000 checks/s and 60,000 durable follows/s
     Design(Options),
+    /// Checks of a fleet by layer and by number of processes, beside a cache-aside on Redis and PostgreSQL
+    #[cfg(feature = "fleet")]
+    FleetChecks(FleetChecks),
     /// Costs at 100m edges against 1m, from the results of both
     Growth(Options),
-    /// Every benchmark but growth, one after the other
+    /// Every benchmark but growth and fleet-checks, one after the other
     All(Options),
     /// One page of all results
     Report(Options),
@@ -145,6 +153,8 @@ fn main() -> Result<()> {
         Benchmark::Resp(options) => resp::run(&options),
         Benchmark::Rest(options) => rest::run(&options),
         Benchmark::Design(options) => design::run(&options),
+        #[cfg(feature = "fleet")]
+        Benchmark::FleetChecks(checks) => checks.run(),
         Benchmark::Growth(options) => growth::run(&options),
         Benchmark::All(options) => all(&options),
         Benchmark::Report(options) => report::run(&options.results),

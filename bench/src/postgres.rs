@@ -1,17 +1,15 @@
 //! A PostgreSQL of its own for a comparison: started by `scripts/stack`, durable, stopped with its guard.
 
-use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::process::run;
 use crate::server::cpu_seconds_with_children;
+use crate::stack::Stack;
 use crate::survey::Users;
-
-const STACK: &str = "scripts/stack";
 
 /// Settings with which PostgreSQL is at ease on a machine of this size; durability stays at its default, on.
 const SETTINGS: &[&str] = &[
@@ -26,10 +24,7 @@ const SETTINGS: &[&str] = &[
 
 /// A running PostgreSQL.
 #[derive(Debug)]
-pub struct Postgres {
-    folder: PathBuf,
-    facts: HashMap<String, String>,
-}
+pub struct Postgres(Stack);
 
 /// What pgbench measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,16 +36,8 @@ pub struct Upserts {
 impl Postgres {
     /// Starts a new, empty cluster in a folder.
     pub fn start(folder: &Path) -> Result<Self> {
-        if !Path::new(STACK).exists() {
-            bail!("{STACK} is not here: run from the root of the repository, or with --without-postgres");
-        }
         eprintln!("starting PostgreSQL");
-        // What an interrupted run left behind is stopped and removed by the script.
-        run(Command::new(STACK).args(["postgres", "stop"]).arg(folder))?;
-        let printed = run(Command::new(STACK).args(["postgres", "start"]).arg(folder).args(SETTINGS))?;
-        let facts = printed.lines().filter_map(|line| line.split_once('='));
-        let facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Ok(Self { folder: folder.to_owned(), facts })
+        Ok(Self(Stack::start("postgres", folder, SETTINGS)?))
     }
 
     /// Makes the table anew, empty and without indexes.
@@ -81,7 +68,7 @@ impl Postgres {
 
     /// Upserts of random pairs by pgbench, each a transaction of its own.
     pub fn upserts(&self, clients: u64, seconds: u64, users: Users) -> Result<Upserts> {
-        let script = self.folder.join("upsert.sql");
+        let script = self.folder().join("upsert.sql");
         fs::write(
             &script,
             format!(
@@ -123,31 +110,21 @@ impl Postgres {
 
     /// The processor time that all of its processes have used, in seconds.
     pub fn cpu_seconds(&self) -> Result<f64> {
-        let file = self.folder.join("run/data/postmaster.pid");
+        let file = self.folder().join("run/data/postmaster.pid");
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let process = text.lines().next().and_then(|line| line.trim().parse().ok());
         Ok(cpu_seconds_with_children(process.context("PostgreSQL did not tell its process")?))
     }
 
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.0.folder()
     }
 
     /// A client program of the server's version that connects to this server.
     pub fn command(&self, program: &str) -> Result<Command> {
-        let programs =
-            self.facts.get("PGBIN").context("scripts/stack did not tell where the programs are")?;
-        let mut command = Command::new(Path::new(programs).join(program));
-        command.envs(self.facts.iter().filter(|(name, _)| *name != "PGBIN"));
+        let mut command = Command::new(Path::new(self.0.fact("PGBIN")?).join(program));
+        command.envs(self.0.facts().iter().filter(|(name, _)| *name != "PGBIN"));
         Ok(command)
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        if let Err(error) = run(Command::new(STACK).args(["postgres", "stop"]).arg(&self.folder)) {
-            eprintln!("{error:#}");
-        }
     }
 }
 

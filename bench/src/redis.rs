@@ -1,23 +1,21 @@
 //! A Redis of its own for a comparison, and `redis-benchmark`, the client that loads both Redis and Kinfolk.
 
-use std::collections::HashMap;
 use std::io::{BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::process::run;
+use crate::stack::Stack;
 use crate::survey::for_each_edge;
-
-const STACK: &str = "scripts/stack";
 
 /// A running Redis without persistence.
 #[derive(Debug)]
 pub struct Redis {
-    folder: PathBuf,
+    _stack: Stack,
     pub address: SocketAddr,
     pub process: u32,
 }
@@ -26,12 +24,10 @@ impl Redis {
     /// Starts an empty one in a folder.
     pub fn start(folder: &Path) -> Result<Self> {
         eprintln!("starting Redis");
-        run(Command::new(STACK).args(["redis", "stop"]).arg(folder))?;
-        let printed = run(Command::new(STACK).args(["redis", "start"]).arg(folder))?;
-        let facts: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once('=')).collect();
-        let fact = |name| facts.get(name).with_context(|| format!("scripts/stack did not tell {name}"));
-        let address = format!("127.0.0.1:{}", fact("REDIS_PORT")?).parse()?;
-        Ok(Self { folder: folder.to_owned(), address, process: fact("REDIS_PID")?.parse()? })
+        let stack = Stack::start("redis", folder, &[])?;
+        let address = format!("127.0.0.1:{}", stack.fact("REDIS_PORT")?).parse()?;
+        let process = stack.fact("REDIS_PID")?.parse()?;
+        Ok(Self { _stack: stack, address, process })
     }
 
     /// Adds every edge to the set of its follower, with names as `redis-benchmark` makes them up.
@@ -67,14 +63,6 @@ impl Redis {
         commands.flush()?;
         reader.join().map_err(|_| anyhow!("the reader panicked"))??;
         Ok(())
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        if let Err(error) = run(Command::new(STACK).args(["redis", "stop"]).arg(&self.folder)) {
-            eprintln!("{error:#}");
-        }
     }
 }
 

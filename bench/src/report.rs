@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "feed",
     "feed-run",
     "comments",
+    "fleet-checks",
     "growth",
 ];
 

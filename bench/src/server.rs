@@ -19,7 +19,7 @@ const LIMIT: &str = "100000000/s";
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
-    child: Child,
+    running: Running,
     keys: PathBuf,
     pub key: String,
     pub http: SocketAddr,
@@ -34,21 +34,54 @@ impl Server {
 
     /// The same, with limits that are counted but never reached; they are named by their flags.
     pub fn start_with(kinfolk: &Path, store: &Path, limits: &[&str]) -> Result<Self> {
-        let keys = store.with_extension("keys.toml");
+        let mut command = Command::new(kinfolk);
+        command.arg("serve").arg("--data").arg(store);
+        command.args(limits.iter().flat_map(|flag| [flag, LIMIT]));
+        Self::launch(kinfolk, command, store.with_extension("keys.toml"))
+    }
+
+    /// Runs a command that serves, on free ports and with a key of its own in a file.
+    pub fn launch(kinfolk: &Path, mut command: Command, keys: PathBuf) -> Result<Self> {
         let _ = fs::remove_file(&keys);
         let mut add = Command::new(kinfolk);
         add.args(["keys", "add", "bench", "--scopes", "read,write", "--limit", LIMIT, "--file"]).arg(&keys);
         let printed = run(&mut add)?;
         let key = printed.split(|c: char| c.is_whitespace() || c == '"').find(|word| word.starts_with("kf_"));
         let key = key.with_context(|| format!("no key in {printed:?}"))?.to_owned();
+        command.args(["--resp", "127.0.0.1:0", "--auth-keys"]).arg(&keys);
+        let running = Running::start(command)?;
+        let (http, resp) = (running.address("http://")?, running.address("redis://")?);
+        Ok(Self { running, keys, key, http, resp })
+    }
 
-        let mut child = Command::new(kinfolk)
-            .arg("serve")
-            .arg("--data")
-            .arg(store)
-            .args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--auth-keys"])
-            .arg(&keys)
-            .args(limits.iter().flat_map(|flag| [flag, LIMIT]))
+    pub fn process(&self) -> u32 {
+        self.running.child.id()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn stop(mut self) -> Result<()> {
+        self.running.stop()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.keys);
+    }
+}
+
+/// A process of `kinfolk serve` that is ready.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    ready: String,
+}
+
+impl Running {
+    /// Runs a command that serves HTTP on a free port, and waits until it is ready.
+    pub fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .args(["--http", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -60,36 +93,34 @@ impl Server {
             said.push_str(line);
             line.contains("ready: ")
         });
-        let address = |scheme: &str| -> Option<SocketAddr> {
-            let (_, rest) = ready.as_ref()?.split_once(scheme)?;
-            rest.split([' ', ',', '/']).next()?.parse().ok()
-        };
-        let (Some(http), Some(resp)) = (address("http://"), address("redis://")) else {
+        let Some(ready) = ready else {
             let _ = child.kill();
             bail!("kinfolk serve is not ready: {said}");
         };
         // Nobody reads its log, but it must be able to write it.
         thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Ok(Self { child, keys, key, http, resp })
+        Ok(Self { child, ready })
     }
 
-    pub fn process(&self) -> u32 {
-        self.child.id()
+    /// Where it serves a protocol.
+    fn address(&self, scheme: &str) -> Result<SocketAddr> {
+        let address = self.ready.split_once(scheme).and_then(|(_, rest)| rest.split([' ', ',', '/']).next());
+        let address = address.and_then(|address| address.parse().ok());
+        address.with_context(|| format!("kinfolk serve has no {scheme}: {}", self.ready))
     }
 
     /// Asks it to end, and waits until it has.
-    pub fn stop(mut self) -> Result<()> {
+    pub fn stop(&mut self) -> Result<()> {
         run(Command::new("kill").arg(self.child.id().to_string()))?;
         let status = self.child.wait()?;
         if status.success() { Ok(()) } else { bail!("kinfolk serve ended with {status}") }
     }
 }
 
-impl Drop for Server {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_file(&self.keys);
     }
 }
 
