@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use kinfolk_core::Frontier;
 use kinfolk_core::graph::{CheckStore, Edge};
-use kinfolk_fleet::{Fleet, Verdict};
+use kinfolk_fleet::{FilterVerdict, Fleet};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
@@ -65,8 +65,9 @@ impl Layers<'_> {
     async fn wait_for_filters(&self, random: &mut Random) -> Result<()> {
         let behind = || -> u64 {
             let verdicts = self.serving.layer_states().filters.map(|filters| filters.verdicts);
-            let is_behind =
-                |(verdict, _): &(Verdict, u64)| matches!(verdict, Verdict::Behind | Verdict::Uncovered);
+            let is_behind = |(verdict, _): &(FilterVerdict, u64)| {
+                matches!(verdict, FilterVerdict::Behind | FilterVerdict::Uncovered)
+            };
             verdicts.into_iter().flatten().filter(is_behind).map(|(_, count)| count).sum()
         };
         loop {
