@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(400);
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 /// A tag that is further behind is given up: reading its sets again costs less.
-const BEHIND_MAX: u64 = 200_000;
+pub(super) const BEHIND_MAX: u64 = 200_000;
 
 /// What follows on a tag is missing for so long: its log does not have it any more.
 const GAP_MAX: Duration = Duration::from_secs(3);

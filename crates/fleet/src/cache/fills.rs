@@ -138,11 +138,11 @@ pub(crate) async fn fill(shared: Arc<Shared>) {
     let (mut names, mut tasks) = (Vec::new(), Tasks::default());
     loop {
         ticks.tick().await;
-        tasks.collect();
         budget = (budget + per_tick).min(per_tick.max(SETS_MAX as f64));
         if budget < 1.0 || requested.recv_many(&mut names, budget as usize).await == 0 {
             continue;
         }
+        tasks.collect();
         budget -= names.len() as f64;
         let topology = shared.topology();
         for group in groups(&topology, names.drain(..)) {
@@ -263,10 +263,11 @@ pub(super) async fn read_sets(
         return Err(Failure::Moved);
     }
     let set = |row: &tokio_postgres::Row| -> Option<ReadSet> {
-        let ordinal: Option<i64> = row.get(GUARD_COLUMNS);
+        // Without any user to read, there is a row of nothing.
+        let ordinal = row.get::<_, Option<i64>>(GUARD_COLUMNS)?;
         let members: Vec<IdValue> = row.get(GUARD_COLUMNS + 2);
         Some(ReadSet {
-            follower: *group.followers.get(usize::try_from(ordinal? - 1).ok()?)?,
+            follower: *group.followers.get(usize::try_from(ordinal - 1).ok()?)?,
             position: Sequence(row.get::<_, i64>(GUARD_COLUMNS + 1) as u64),
             members: members.into_iter().map(|member| member.0).collect(),
         })
@@ -298,8 +299,20 @@ pub(super) async fn store(
         read.members.iter().for_each(|&id| command.argument(member(id)));
         command
     };
-    let commands: Vec<Command> = small.iter().map(command).collect();
-    let replies = cache.cluster.call(&commands, STORE_MAX).await;
+    // Checks use the same connections: what is sent at once is no more than a node takes in a few milliseconds.
+    let mut replies = Vec::new();
+    let mut rest = &small[..];
+    while !rest.is_empty() {
+        let mut members = 0;
+        let fits = |set: &&&ReadSet| {
+            members += set.members.len();
+            members <= MEMBERS_MAX
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let commands: Vec<Command> = rest[..count].iter().map(command).collect();
+        replies.extend(cache.cluster.call(&commands, STORE_MAX).await);
+        rest = &rest[count..];
+    }
     let outcome = |reply: Result<Reply, Unanswered>| match reply.map(|reply| reply.integer()) {
         Ok(Some(0)) => FillOutcome::Stale,
         Ok(Some(1)) => FillOutcome::Stored,

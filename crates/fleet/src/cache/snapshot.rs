@@ -22,6 +22,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Shard};
 use tokio_postgres::types::ToSql;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::feed::BEHIND_MAX;
 use super::fills::{FillGroup, FillOutcome, ReadSet, read_sets, store};
 use crate::Fleet;
 use crate::catalog::Topology;
@@ -92,7 +93,11 @@ impl Fleet {
             for group in
                 users.chunk_by(|one, other| one.kind == other.kind).flat_map(|users| users.chunks(SETS))
             {
-                let followers = group.iter().filter(|user| user.following > 0).map(|user| user.id).collect();
+                let followers: Vec<Id> =
+                    group.iter().filter(|user| user.following > 0).map(|user| user.id).collect();
+                if followers.is_empty() {
+                    continue;
+                }
                 let group = FillGroup { kind: group[0].kind, host: topology.host_of(shard), followers };
                 let sets = runtime.block_on(read_sets(&self.shared, topology, &group));
                 for set in sets.map_err(Failure::into_error)? {
@@ -154,7 +159,11 @@ impl Warming<'_> {
         let log = LogReader { shared: &self.fleet.shared, topology: &self.topology };
         let spans = self.fleet.handle().block_on(log.spans_on(self.topology.host_of(shard)));
         let spans = spans.map_err(Failure::into_error)?;
-        let is_kept = spans.iter().any(|(of, span)| *of == shard && span.trimmed() <= position);
+        // One that is too far behind would be given up by the feed.
+        let is_kept = spans.iter().any(|(of, span)| {
+            let behind = span.newest().0.saturating_sub(position.0);
+            *of == shard && span.trimmed() <= position && behind <= BEHIND_MAX
+        });
         self.from = is_kept.then_some(position);
         Ok(())
     }

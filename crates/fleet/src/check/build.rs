@@ -122,6 +122,7 @@ impl Keeper {
         if let Some(folder) = self.settings.folder.as_ref().filter(|_| is_missing)
             && let Some(filter) = saved::load(folder, topology, shard)
             && filter.bytes() + self.shared.filters.bytes_without(shard) <= self.settings.bytes_max
+            && is_of_log(&self.shared, topology, shard, &filter).await?
             && catch_up(&self.shared, topology, shard, &filter).await.is_ok()
             && !filter.is_worn()
         {
@@ -273,6 +274,18 @@ impl EdgeReader<'_> {
     ) -> Result<Vec<tokio_postgres::Row>, Failure> {
         self.host.query_by(self.connection, &self.shared.statements, query, parameters).await
     }
+}
+
+/// Whether the log of its shard has a filter's position: one that is ahead knows a history that is lost.
+async fn is_of_log(
+    shared: &Shared,
+    topology: &Topology,
+    shard: Shard,
+    filter: &Filter,
+) -> Result<bool, Failure> {
+    let connection = topology.hosts[topology.host_of(shard)].writer().await?;
+    let span = LogReader { shared, topology }.span_by(&connection, shard).await?;
+    Ok(filter.position() <= span.newest())
 }
 
 /// Follows the log to its end.

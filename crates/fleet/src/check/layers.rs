@@ -76,7 +76,9 @@ impl Checks {
     ) -> Result<Vec<bool>> {
         let mut left = answers.iter().map(Option::is_none);
         self.asked.retain(|_| left.next().unwrap_or(true));
-        let found = if self.asked.is_empty() { Vec::new() } else { next.contains(self).await? };
+        let asked = self.asked.len();
+        let found = if asked == 0 { Vec::new() } else { next.contains(self).await? };
+        assert_eq!(found.len(), asked, "a layer answers every check");
         let mut found = found.into_iter();
         Ok(answers.into_iter().map(|answer| answer.or_else(|| found.next()).unwrap_or_default()).collect())
     }
@@ -87,8 +89,11 @@ impl Fleet {
     pub(super) fn asked(&self, topology: &Topology, edge: Edge, at_least: &Frontier) -> Asked {
         let shard = topology.shard_of(edge.follower);
         let recent = self.shared.staleness.recent(topology.epoch, shard);
-        // While the shard does not answer, a caller with a token is content with what it has seen.
-        let seen = at_least.get(shard);
+        // While the shard does not answer, a caller with a token is content with what it has seen; not if it answers that there is
+        // another epoch.
+        let seen = at_least
+            .get(shard)
+            .filter(|_| recent.is_some() || !self.shared.staleness.is_moved(topology.epoch));
         // What was written through this process is visible at once, as it is on the shard.
         let own = self.shared.acknowledged.get(topology.epoch, shard);
         let needed = recent.max(seen).map(|needed| needed.max(own));

@@ -92,9 +92,10 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     // Processes in containers often have the same number.
     let staged = path.with_extension(format!("{:016x}.new", getrandom::u64().unwrap_or_default()));
-    let mut file = fs::File::create(&staged)?;
-    file.write_all(bytes)?;
-    fs::rename(&staged, path)
+    let written = fs::File::create(&staged)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&staged, path));
+    written.inspect_err(|_| _ = fs::remove_file(&staged))
 }
 
 fn encode(filter: &Filter, name: FilterName) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join_all, try_join_all};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
-use kinfolk_core::{EdgeKind, Error, Frontier, Result, names};
+use kinfolk_core::{EdgeKind, Epoch, Error, Frontier, Result, names};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -75,7 +75,9 @@ struct Destination {
 /// Edges that are asked for together, and who waits for them.
 struct Waiting {
     edges: Vec<Edge>,
+    /// What the caller has seen, and in which epoch.
     at_least: Frontier,
+    epoch: Epoch,
     reply: oneshot::Sender<Result<Vec<bool>>>,
 }
 
@@ -125,6 +127,7 @@ impl CheckLayer for ShardLayer {
 impl Gathering {
     async fn ask(self: &Arc<Self>, checks: Checks) -> Result<Vec<bool>> {
         let Checks { topology, kind, at_least, asked } = checks;
+        let epoch = topology.epoch;
         let is_visible = asked.iter().all(|asked| {
             let known = self.shared.staleness.newest_of(topology.epoch, asked.shard);
             let own = self.shared.acknowledged.get(topology.epoch, asked.shard);
@@ -139,11 +142,14 @@ impl Gathering {
             let (destination, at_least) = (Destination { host, kind }, at_least.clone());
             async move {
                 // One that may have to wait for its position waits alone.
-                let found = if is_visible {
-                    self.enqueue(destination, edges, at_least).await?
+                let (reply, answered) = oneshot::channel();
+                let waiting = Waiting { edges, at_least, epoch, reply };
+                if is_visible {
+                    self.enqueue(destination, waiting)?;
                 } else {
-                    exist(&self.shared, kind, edges.into(), at_least).await?
-                };
+                    self.ask_alone(kind, waiting).await;
+                }
+                let found = answered.await.unwrap_or(Err(Error::Closed))?;
                 Ok::<_, Error>(indexes.into_iter().zip(found))
             }
         });
@@ -153,27 +159,20 @@ impl Gathering {
         Ok(found)
     }
 
-    async fn enqueue(
-        self: &Arc<Self>,
-        to: Destination,
-        edges: Vec<Edge>,
-        at_least: Frontier,
-    ) -> Result<Vec<bool>> {
-        let (reply, answered) = oneshot::channel();
-        {
-            let mut queues = self.queues.lock();
-            let queue = queues.entry(to).or_default();
-            if queue.edges + edges.len() > WAITING_MAX {
-                return Err(Error::Overloaded { retry_after: RETRY_AFTER });
-            }
-            queue.edges += edges.len();
-            queue.waiting.push_back(Waiting { edges, at_least, reply });
-            if queue.running < STATEMENTS_MAX {
-                queue.running += 1;
-                tokio::spawn(Arc::clone(self).work(to));
-            }
+    /// Lets edges wait for the next statement. Where none is under way, one begins.
+    fn enqueue(self: &Arc<Self>, to: Destination, waiting: Waiting) -> Result<()> {
+        let mut queues = self.queues.lock();
+        let queue = queues.entry(to).or_default();
+        if queue.edges + waiting.edges.len() > WAITING_MAX {
+            return Err(Error::Overloaded { retry_after: RETRY_AFTER });
         }
-        answered.await.unwrap_or(Err(Error::Closed))
+        queue.edges += waiting.edges.len();
+        queue.waiting.push_back(waiting);
+        if queue.running < STATEMENTS_MAX {
+            queue.running += 1;
+            tokio::spawn(Arc::clone(self).work(to));
+        }
+        Ok(())
     }
 
     /// Asks one question after another, until nothing waits.
@@ -183,10 +182,19 @@ impl Gathering {
             let edges: Arc<[Edge]> = batch.iter().flat_map(|waiting| waiting.edges.iter().copied()).collect();
             let mut at_least = Frontier::default();
             batch.iter().for_each(|waiting| at_least.join(&waiting.at_least));
-            let Ok(found) = exist(&self.shared, of.kind, edges, at_least).await else {
-                // What one of them has seen may be the reason, which is none for the others.
-                join_all(batch.into_iter().map(|waiting| self.ask_alone(of.kind, waiting))).await;
-                continue;
+            // Those of one batch are of one epoch.
+            let Some(epoch) = batch.first().map(|first| first.epoch) else { continue };
+            let found = match exist(&self.shared, of.kind, edges, (epoch, at_least)).await {
+                Ok(found) => found,
+                // What one of them has seen is the reason, which is none for the others.
+                Err(Error::NotYetVisible { .. } | Error::TokenFromOtherEpoch) => {
+                    join_all(batch.into_iter().map(|waiting| self.ask_alone(of.kind, waiting))).await;
+                    continue;
+                }
+                Err(error) => {
+                    batch.into_iter().for_each(|waiting| _ = waiting.reply.send(Err(error.clone())));
+                    continue;
+                }
             };
             let mut at = 0;
             for Waiting { edges, reply, .. } in batch {
@@ -198,9 +206,9 @@ impl Gathering {
         }
     }
 
-    async fn ask_alone(&self, kind: EdgeKind, Waiting { edges, at_least, reply }: Waiting) {
+    async fn ask_alone(&self, kind: EdgeKind, Waiting { edges, at_least, epoch, reply }: Waiting) {
         // Who has asked may be gone.
-        _ = reply.send(exist(&self.shared, kind, edges.into(), at_least).await);
+        _ = reply.send(exist(&self.shared, kind, edges.into(), (epoch, at_least)).await);
     }
 }
 
@@ -217,14 +225,18 @@ impl Running<'_> {
         let mut queues = self.gathering.queues.lock();
         let queue = queues.entry(self.of).or_default();
         let (mut batch, mut edges) = (Vec::new(), 0);
+        let epoch = queue.waiting.front().map(|first| first.epoch);
         while edges < CHECKS_MAX
-            && let Some(waiting) = queue.waiting.pop_front()
+            && let Some(waiting) = queue.waiting.pop_front_if(|next| Some(next.epoch) == epoch)
         {
-            edges += waiting.edges.len();
-            batch.push(waiting);
+            queue.edges -= waiting.edges.len();
+            // Who has asked may be gone.
+            if !waiting.reply.is_closed() {
+                edges += waiting.edges.len();
+                batch.push(waiting);
+            }
         }
-        queue.edges -= edges;
-        if batch.is_empty() {
+        if batch.is_empty() && queue.waiting.is_empty() {
             queue.running -= 1;
             self.is_over = true;
             return None;
@@ -241,14 +253,14 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Whether edges exist, as the primary keys of their shards say.
+/// Whether edges exist, as the primary keys of their shards say, where at least what was seen in an epoch is shown.
 async fn exist(
     shared: &Arc<Shared>,
     kind: EdgeKind,
     edges: Arc<[Edge]>,
-    at_least: Frontier,
+    (epoch, at_least): (Epoch, Frontier),
 ) -> Result<Vec<bool>> {
-    let since = Reader::run(Arc::clone(shared), at_least, move |reader| {
+    let since = Reader::run_in(Arc::clone(shared), epoch, at_least, move |reader| {
         let edges = Arc::clone(&edges);
         async move { reader.since(kind, &edges).await }
     });

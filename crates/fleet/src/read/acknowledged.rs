@@ -17,6 +17,9 @@ impl Acknowledged {
     /// Notes that a change was committed.
     pub(crate) fn note(&self, epoch: Epoch, position: Position) {
         let mut known = self.0.write();
+        if known.0.is_some_and(|newer| newer.0 > epoch.0) {
+            return;
+        }
         if known.0 != Some(epoch) {
             *known = (Some(epoch), Frontier::default());
         }

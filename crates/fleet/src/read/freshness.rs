@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::{Error, Frontier, Id, Result, Sequence, Shard};
+use kinfolk_core::{Epoch, Error, Frontier, Id, Result, Sequence, Shard};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -121,25 +121,33 @@ impl Reader {
         at_least: Frontier,
         read: impl Fn(Self) -> F,
     ) -> Result<T> {
-        let deadline = Instant::now() + shared.settings.timeouts.visible;
         let epoch = shared.topology().epoch;
+        Self::run_in(shared, epoch, at_least, read).await
+    }
+
+    /// As [`Reader::run`], where the frontier was seen in an epoch: in another one it means nothing.
+    pub(crate) async fn run_in<T, F: Future<Output = std::result::Result<T, Failure>>>(
+        shared: Arc<Shared>,
+        epoch: Epoch,
+        at_least: Frontier,
+        read: impl Fn(Self) -> F,
+    ) -> Result<T> {
+        let deadline = Instant::now() + shared.settings.timeouts.visible;
         let attempt = || {
             let topology = shared.topology();
-            read(Self { shared: Arc::clone(&shared), topology, at_least: at_least.clone(), deadline })
-        };
-        match attempt().await {
-            Err(Failure::Moved) => {
-                shared.reload_topology().await.map_err(Failure::into_error)?;
-                // What was seen in another epoch may be lost; its positions may be those of other changes now.
-                if shared.topology().epoch != epoch && !at_least.is_empty() {
-                    return Err(Error::TokenFromOtherEpoch);
-                }
+            // What was seen in another epoch may be lost; its positions may be those of other changes now.
+            if topology.epoch != epoch && !at_least.is_empty() {
+                return Err(Error::TokenFromOtherEpoch);
             }
+            Ok(read(Self { shared: Arc::clone(&shared), topology, at_least: at_least.clone(), deadline }))
+        };
+        match attempt()?.await {
+            Err(Failure::Moved) => shared.reload_topology().await.map_err(Failure::into_error)?,
             // Reads change nothing: a connection that broke is worth another attempt.
             Err(Failure::Transient(Error::Unavailable { .. })) => {}
             other => return other.map_err(Failure::into_error),
         }
-        attempt().await.map_err(Failure::into_error)
+        attempt()?.await.map_err(Failure::into_error)
     }
 
     /// Asks a host until it may answer, for as long as reads wait.

@@ -56,6 +56,8 @@ pub(crate) struct Sampled {
     recent: Vec<VecDeque<Sample>>,
     /// Shards whose logs hold as much as they may: see [`Settings::log_changes_max`](crate::Settings::log_changes_max).
     full: BTreeSet<Shard>,
+    /// Whether a host has another epoch or other shards than this process knows.
+    is_moved: bool,
 }
 
 /// The latest samples of a process, and who waits for the next.
@@ -75,6 +77,12 @@ impl Staleness {
             samples.iter().find(within_bound).and_then(|(_, newest)| newest.get(shard))
         };
         sampled.recent.iter().filter(|_| sampled.epoch == Some(epoch)).find_map(of_host)
+    }
+
+    /// Whether a host says that the map of this process is old: what was seen in its epoch may be lost.
+    pub(crate) fn is_moved(&self, epoch: Epoch) -> bool {
+        let sampled = self.0.borrow();
+        sampled.epoch == Some(epoch) && sampled.is_moved
     }
 
     /// The newest positions that the latest samples have found.
@@ -131,10 +139,15 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
                 tasks.spawn(ask_at(Instant::now(), Arc::clone(&shared), host));
             }
         }
-        let Some(Ok(HostSample { topology, host, began, answer })) = tasks.join_next().await else {
-            continue;
+        let sampled = match tasks.join_next().await {
+            Some(Ok(sampled)) => sampled,
+            // Begun again as a whole.
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => return,
         };
+        let HostSample { topology, host, began, is_moved, answer } = sampled;
         sampler.add(topology.epoch, host, began, answer);
+        sampler.note_moved(topology.epoch, host, is_moved);
         if host < topology.hosts.len() {
             tasks.spawn(ask_at(began + SAMPLE_EVERY, Arc::clone(&shared), host));
         } else {
@@ -152,6 +165,8 @@ struct HostSample {
     topology: Arc<Topology>,
     host: usize,
     began: Instant,
+    /// Whether the host has another epoch or other shards than this process knows.
+    is_moved: bool,
     answer: Option<Answer>,
 }
 
@@ -159,9 +174,14 @@ struct HostSample {
 async fn ask_at(moment: Instant, shared: Arc<Shared>, host: usize) -> HostSample {
     sleep_until(moment).await;
     let (topology, began) = (shared.topology(), Instant::now());
+    let answer = match topology.hosts.len() {
+        hosts if host < hosts => ask(&shared, &topology, host).await,
+        _ => Err(Failure::Moved),
+    };
     // An old map is left to the reads and writes that are refused because of it: they compare what their callers have seen.
-    let answer = if host < topology.hosts.len() { ask(&shared, &topology, host).await.ok() } else { None };
-    HostSample { topology, host, began, answer }
+    let is_moved = matches!(answer, Err(Failure::Moved));
+    let answer = answer.ok();
+    HostSample { topology, host, began, is_moved, answer }
 }
 
 /// What a host has answered to a sample.
@@ -211,6 +231,8 @@ struct HostSamples {
     last: Option<Answer>,
     /// Whether the last sample was answered.
     answers: bool,
+    /// Whether the host has refused it, because the map of this process is old.
+    is_moved: bool,
 }
 
 impl Sampler {
@@ -231,6 +253,12 @@ impl Sampler {
         if let Some(answer) = answer {
             known.samples.push_back((began, answer.newest.clone()));
             known.last = Some(answer);
+        }
+    }
+
+    fn note_moved(&mut self, epoch: Epoch, host: usize, is_moved: bool) {
+        if self.epoch == Some(epoch) {
+            self.hosts.entry(host).or_default().is_moved = is_moved;
         }
     }
 
@@ -268,6 +296,7 @@ impl Sampler {
             newest: latest().flat_map(|answer| answer.newest.iter()).collect(),
             recent: self.hosts.values().map(|known| known.samples.clone()).collect(),
             full: latest().flat_map(|answer| answer.full.iter().copied()).collect(),
+            is_moved: self.hosts.values().any(|known| known.is_moved),
         };
         let full = sampled.full.len();
         let before = staleness.0.send_replace(sampled).full;

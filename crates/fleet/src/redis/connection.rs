@@ -21,6 +21,9 @@ const CALLS_MAX: usize = 1_024;
 const WRITE_MAX: usize = 128 << 10;
 const WRITTEN_MAX: usize = CALLS_MAX / 4;
 
+/// Room for what is read at once.
+const READ_MIN: usize = 16 << 10;
+
 /// How long a peer may take to receive what is sent at once.
 const SEND_MAX: Duration = Duration::from_secs(5);
 
@@ -82,6 +85,11 @@ impl Connection {
         for (number, reply) in replies.map_err(|Lost| io::ErrorKind::ConnectionReset)?.into_iter().enumerate()
         {
             match reply {
+                // A server that does not know the command repeats the password.
+                Reply::Error(reason) if number < signs_in => {
+                    let code = reason.split(' ').next().unwrap_or_default();
+                    return Err(io::Error::other(format!("signing in failed: {code}")));
+                }
                 Reply::Error(reason) => return Err(io::Error::other(reason)),
                 reply if number >= signs_in => {
                     let name = reply.text().ok_or_else(|| io::Error::other("a script has no name"))?;
@@ -143,7 +151,7 @@ async fn drive<S: AsyncRead + AsyncWrite + Send>(stream: S, mut calls: mpsc::Rec
         }
     };
     let read = async {
-        let mut bytes = BytesMut::new();
+        let mut bytes = BytesMut::with_capacity(READ_MIN);
         while let Some((count, done)) = waiting.recv().await {
             let Some(replies) = read_replies(&mut input, &mut bytes, count).await else { return };
             // Who has asked may not wait any more.
@@ -168,7 +176,10 @@ async fn read_replies(
                 bytes::Buf::advance(bytes, length);
                 replies.push(reply);
             }
-            None => _ = input.read_buf(bytes).await.ok().filter(|&read| read > 0)?,
+            None => {
+                bytes.reserve(READ_MIN);
+                _ = input.read_buf(bytes).await.ok().filter(|&read| read > 0)?;
+            }
         }
     }
     Some(replies)

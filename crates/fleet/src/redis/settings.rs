@@ -51,6 +51,7 @@ impl Redis {
             None if self.username.is_some() && self.password.is_none() => {
                 "redis.username needs redis.password".to_owned()
             }
+            None if self.fills_per_second == 0 => "redis.fills must be 1 at least".to_owned(),
             None if self.timeout.is_zero() => "redis.timeout must be above 0".to_owned(),
             None if self.keep < Duration::from_secs(1) => "redis.keep must be 1 s at least".to_owned(),
             None => return Ok(()),

@@ -236,7 +236,7 @@ fn an_epoch_begins_with_nothing() {
     assert!(!cached(&second, 1, 2, Frontier::EMPTY));
 }
 
-/// Whatever a feed did before it was stopped, its late commands change nothing any more; nor does an old fill.
+/// Two processes feed the cache and write at once: a check with the token of a write is right in both.
 #[test]
 fn two_feeds_and_two_readers_agree() {
     let Some((servers, nodes)) = servers().zip(nodes()) else { return };
@@ -347,7 +347,18 @@ fn an_old_fill_does_not_bring_an_edge_back() {
     };
     assert_eq!(fill(&old), "0", "the watermark has passed it");
     assert!(!cached(&store, 1, 2, &seen));
-    // As an operator sees it: the same script does store what is new enough.
+    // The same script stores what is new enough.
     assert_eq!(fill("1000000"), "1");
     assert!(cached(&store, 1, 2, &seen));
+}
+
+#[test]
+fn users_who_follow_nobody_any_more_have_no_set_to_save() {
+    let Some((stores, _)) = stores(1) else { return };
+    let store = store(&stores);
+    write(&store, EdgeAction::Follow, 1, &[2]);
+    write(&store, EdgeAction::Unfollow, 1, &[2]);
+    let mut file = Vec::new();
+    assert_eq!(store.save_sets(&mut file, &|_| {}).unwrap(), 0);
+    assert_eq!(store.warm(&mut &file[..], &|_| {}).unwrap(), kinfolk_fleet::Warmed::default());
 }

@@ -1,5 +1,5 @@
-//! Checks while everything behind them fails: each answer is compared with what the acknowledged writes allow. With a token nothing is
-//! stale, without one nothing is staler than two seconds, and nothing is ever wrong.
+//! Checks while Redis, Kafka and the feed fail, and the hosts stay up: each answer is compared with what the acknowledged writes allow.
+//! With a token nothing is stale, without one nothing is staler than two seconds, and nothing is ever wrong.
 //!
 //! Two stores check with filters and cache; a third one writes; a process of its own relays, projects and feeds the cache. Each has
 //! connections and knowledge of its own. A fifth of the checks and more are of pairs that were changed within the last five seconds
@@ -44,6 +44,8 @@ const PAIRS: u64 = 24;
 
 const WRITERS: u64 = 4;
 const READERS: u64 = 3;
+/// Rounds of all faults, at most.
+const ROUNDS_MAX: u32 = 50;
 /// Checks of one call, at most.
 const BULK: u64 = 100;
 
@@ -402,6 +404,7 @@ fn answers_are_right_whatever_fails() {
         };
         while !is_enough(&by_fault) && load.wrong.lock().unwrap().is_empty() {
             rounds += 1;
+            assert!(rounds <= ROUNDS_MAX, "too few checks or answers of a layer: {by_fault:?}");
             for fault in Fault::ALL {
                 let before = fixture.answers();
                 fault.inject(&mut fixture, &mut random, lasts);

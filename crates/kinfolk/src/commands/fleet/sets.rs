@@ -13,8 +13,8 @@ use crate::profile::fleet::{FleetProfile, Warmed};
 /// Write the following sets of all users to a file, for 'fleet warm'
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk fleet save-sets --config fleet.toml sets\n\n\
-    The file is for this fleet and its current epoch. It is useful for as long as the logs of the shards go back to its\n\
-    making (fleet.log_changes). An existing file is never replaced.")]
+    The file is for this fleet and its current epoch. It is useful until a shard has had 200,000 changes since, or its\n\
+    log was trimmed past that point. An existing file is never replaced.")]
 pub(crate) struct SaveSets {
     /// The file to create
     file: PathBuf,
@@ -49,7 +49,8 @@ impl Print for Saved {
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk fleet warm --config fleet.toml sets\n\n\
     For a Redis that is empty: the shards are spared from reading every set again. Processes that project bring the\n\
-    changes since the file was made. Sets that are older than what Redis or the logs have are left out.")]
+    changes since the file was made. Sets that are older than what Redis or the logs have are left out. The exit status is\n\
+    1 if some sets could not be stored: run it again.")]
 pub(crate) struct Warm {
     /// A file that 'fleet save-sets' has written
     file: PathBuf,
@@ -81,7 +82,7 @@ impl Print for WarmedDocument {
             [self.stored, self.present, self.stale, self.failed].map(grouped);
         writeln!(
             out,
-            "stored {stored} following sets; {present} were there already, {stale} are too old, {failed} failed"
+            "stored {stored} following sets; {present} were there already, {stale} are too old or too large, {failed} could not be stored"
         )
     }
 }
