@@ -19,7 +19,7 @@ pub struct Expected {
     pub exists: bool,
 }
 
-/// Who follows whom.
+/// The follow edges of the graph.
 #[derive(Debug)]
 pub struct Graph {
     pub edges: Vec<Pair>,
@@ -72,12 +72,12 @@ impl Graph {
         random.pick(&self.edges)
     }
 
-    /// A user who follows somebody, and another user whom it does not follow.
+    /// A user who follows somebody, and another user that it does not follow.
     pub fn absent(&self, random: &mut Random) -> Pair {
         self.absent_of(random.pick(&self.followers), random)
     }
 
-    /// A follower, and another user whom it does not follow.
+    /// A follower, and another user that it does not follow.
     pub fn absent_of(&self, follower: u64, random: &mut Random) -> Pair {
         loop {
             let pair = Pair { follower, followee: random.pick(&self.users) };

@@ -159,7 +159,7 @@ impl Run {
         vec![
             format!(
                 "{} users of ego-Twitter follow somebody; a check that is negative has one of them as follower and another \
-                 user whom it does not follow as followee; the mix has 80 % of these and 20 % edges",
+                 user that it does not follow as followee; the mix has 80 % of these and 20 % edges",
                 self.graph.followers.len()
             ),
             format!(

@@ -1,5 +1,5 @@
 //! Budgets that several processes share: what this one has spent, and what all of them together have left. It knows no store and
-//! runs nothing: whoever exchanges calls [`SharedBudgets::drain`] and [`SharedBudgets::apply`] again and again.
+//! runs nothing: its caller calls [`SharedBudgets::drain`] and [`SharedBudgets::apply`] again and again.
 //!
 //! Requests are judged by the [`Budget`] of their process and wait for nobody. An exchange adds what was spent here to the shared
 //! budget, and makes the budget here a copy of it. So a caller of several processes gets what its limit allows, and beyond it at
@@ -99,7 +99,7 @@ pub(super) struct Sharing {
 impl Sharing {
     /// Counts what was taken, or given back if it is negative.
     pub(super) fn count(&self, cost: i64) {
-        // Before the look at `is_waiting`. Whoever resets that looks at what was spent afterwards: one of both sees the other.
+        // Before the look at `is_waiting`. The task that resets it looks at what was spent afterwards: one of both sees the other.
         self.spent.fetch_add(cost, Ordering::AcqRel);
         if !self.is_waiting.load(Ordering::Acquire) {
             self.shared.note(self);
