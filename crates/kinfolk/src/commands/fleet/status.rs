@@ -92,6 +92,12 @@ struct ProcessLine {
     process: u32,
 }
 
+/// The reports of processes that serve: the others have no checks.
+fn check_lines(reports: Vec<CheckReport>) -> Vec<CheckLine> {
+    let serves = |report: &CheckReport| matches!(report.role.as_str(), "api" | "all");
+    reports.into_iter().filter(serves).map(CheckLine::new).collect()
+}
+
 /// How many checks each layer of a process has answered.
 #[derive(Serialize)]
 struct CheckLine {
@@ -153,7 +159,7 @@ impl StatusDocument {
             processes: others
                 .map(|found| ProcessLine { role: found.role, address: found.address, process: found.process })
                 .collect(),
-            checks: status.checks.map(|reports| reports.into_iter().map(CheckLine::new).collect()),
+            checks: status.checks.map(check_lines),
             shard_marks: status.shards.iter().filter(|_| with_shards).map(ShardLine::new).collect(),
         }
     }
