@@ -180,9 +180,12 @@ async fn denied(
     let host = &topology.hosts[topology.host_of(shard)];
     let connection = host.reader().await?;
     let reader = EdgeReader { shared, host, connection: &connection, shard, page: COMPARED };
-    let after =
-        EdgeKey { kind: 1, follower: random_id(topology.id_kind), followee: id_min(topology.id_kind) };
-    let edges = reader.edges_after(after).await?;
+    let id_min = id_min(topology.id_kind);
+    let after = EdgeKey { kind: 1, follower: random_id(topology.id_kind), followee: id_min };
+    let mut edges = reader.edges_after(after).await?;
+    if edges.is_empty() {
+        edges = reader.edges_after(EdgeKey { kind: 0, follower: id_min, followee: id_min }).await?;
+    }
     let is_denied = |edge: &&NetEdge| edge.sequence <= position && !filter.may_have(edge.kind, edge.edge);
     Ok(edges.iter().filter(is_denied).count())
 }

@@ -194,3 +194,37 @@ fn a_filter_is_fed_by_the_topic() {
     let writer = Fleet::open(stores.with_databases(IDS, Databases::settings)).unwrap();
     answers_are_current(&reader, &writer);
 }
+
+/// What a damaged filter denies is found by comparing it with its shard, even if its file has the right checksum.
+#[test]
+fn a_filter_that_is_wrong_is_found_and_made_again() {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 1, Projecting::Never);
+    let store = stores.make(IDS, Arc::new(SystemClock));
+    for to in 1..=50 {
+        write(&store, EdgeAction::Follow, 0, to);
+    }
+    let folder = std::env::temp_dir().join(format!("filters-{}", std::process::id()));
+    let saved = || FilterSettings { bytes_max: BYTES, folder: Some(folder.clone()) };
+    let filtering = Filtering::start(&store, &Arc::new(LogSource::new(&store)), saved());
+    wait_for_no(&store, &[(0, 51)], Frontier::EMPTY);
+    filtering.stop();
+    let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let (head, end) = (16 + 10 * 8, bytes.len() - 8);
+    bytes[head..end].fill(0);
+    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..end]);
+    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    std::fs::write(&file, bytes).unwrap();
+    let store = stores.reopen(store);
+    Filtering::start(&store, &Arc::new(LogSource::new(&store)), saved()).detach();
+    let began = Instant::now();
+    while store.layer_states().filters.unwrap().damaged == 0 {
+        assert!(began.elapsed() < PATIENCE, "{:?}", store.layer_states());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(exists(&store, edge(IDS, 0, 1), Frontier::EMPTY));
+    wait_for_no(&store, &[(0, 51)], Frontier::EMPTY);
+    assert!((1..=50).all(|to| says(&store, 0, to, Frontier::EMPTY).is_none()), "the new one denies no edge");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
