@@ -144,7 +144,11 @@ impl Cluster {
             return;
         }
         if !self.is_lost.swap(true, Ordering::Relaxed) {
-            tracing::warn!("no node of Redis says where the slots are: checks ask the shards");
+            let problem = self.nodes.lock().values().find_map(|node| node.problem());
+            tracing::warn!(
+                reason = problem.unwrap_or_default(),
+                "no node of Redis says where the slots are: checks ask the shards; check redis.nodes, redis.password and redis.ca_file"
+            );
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Node {
     is_opening: AtomicBool,
     /// It has been, or could not be.
     opened: Notify,
+    /// Why the last connection could not be opened.
+    problem: RwLock<Option<String>>,
     breaker: Breaker,
 }
 
@@ -50,6 +52,7 @@ impl Node {
             connection: RwLock::default(),
             is_opening: AtomicBool::new(false),
             opened: Notify::new(),
+            problem: RwLock::default(),
             breaker: Breaker::default(),
         }
     }
@@ -115,6 +118,11 @@ impl Node {
         self.known()
     }
 
+    /// Why the last connection could not be opened, if one could not.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.problem.read().clone()
+    }
+
     fn known(&self) -> Option<Arc<Connection>> {
         self.connection.read().as_ref().filter(|connection| connection.is_open()).map(Arc::clone)
     }
@@ -124,6 +132,7 @@ impl Node {
             Ok(connection) => *self.connection.write() = Some(Arc::new(connection)),
             Err(error) => {
                 tracing::debug!(node = self.address, %error, "no connection to a node of Redis");
+                *self.problem.write() = Some(error.to_string());
                 self.forget_connection();
             }
         }
