@@ -23,7 +23,7 @@ const STATEMENTS_MAX: usize = 4;
 /// Checks of one statement, about.
 const CHECKS_MAX: usize = 1_000;
 
-/// Checks that wait for one host; more are refused.
+/// Checks of one kind that wait for one host; more are refused.
 const WAITING_MAX: usize = 50_000;
 
 /// When a refused check may be made again.
@@ -159,7 +159,7 @@ impl Gathering {
         Ok(found)
     }
 
-    /// Lets edges wait for the next statement. Where none is under way, one begins.
+    /// Lets edges wait for a statement. While fewer than may be are under way, one begins at once.
     fn enqueue(self: &Arc<Self>, to: Destination, waiting: Waiting) -> Result<()> {
         let mut queues = self.queues.lock();
         let queue = queues.entry(to).or_default();
