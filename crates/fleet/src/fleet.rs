@@ -8,8 +8,9 @@ use kinfolk_core::{
 };
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::background::Background;
 use crate::cache::{Cache, fill, report};
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) statements: Statements,
     catalog: Catalog,
     topology: RwLock<Arc<Topology>>,
+    /// When the catalog was last asked for a newer map, and whether it has answered.
+    reloaded: Mutex<Option<(Instant, Result<()>)>>,
     /// Walks for suggestions take turns, so that they leave connections to others.
     pub(crate) walks: Semaphore,
     /// What every host must show.
@@ -55,14 +58,27 @@ impl Shared {
         Arc::clone(&self.topology.read())
     }
 
-    /// Reads the catalog again, after a host has refused a shard.
+    /// Reads the catalog again, after a host has refused a shard. Those who ask at once share one answer.
     pub(crate) async fn reload_topology(&self) -> std::result::Result<(), Failure> {
-        let known = self.topology();
+        let asked = Instant::now();
+        let mut latest = self.reloaded.lock().await;
+        if let Some((_, outcome)) = latest.as_ref().filter(|(began, _)| *began >= asked) {
+            return outcome.clone().map_err(Failure::Transient);
+        }
+        let (began, known) = (Instant::now(), self.topology());
         let newer = known.reload(&self.catalog, &self.settings).await;
+        let outcome = newer.map(|newer| newer.into_iter().for_each(|newer| self.replace_topology(newer)));
         // The reason is for operators: the caller of a read may be anybody.
-        let newer = newer.map_err(|error| Failure::Transient(unavailable("the catalog", error)))?;
-        *self.topology.write() = Arc::new(newer);
-        Ok(())
+        let outcome = outcome.map_err(|error| unavailable("the catalog", error));
+        *latest = Some((began, outcome.clone()));
+        outcome.map_err(Failure::Transient)
+    }
+
+    fn replace_topology(&self, newer: Topology) {
+        let mut topology = self.topology.write();
+        if newer.is_newer_than(&topology) {
+            *topology = Arc::new(newer);
+        }
     }
 
     pub(crate) fn announce_progress(&self) {
@@ -149,6 +165,7 @@ impl Fleet {
             shard_counts: ShardCounts::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
+            reloaded: Mutex::default(),
         });
         keep(&runtime, &shared, "samples of the hosts", sample);
         if shared.cache.is_some() {

@@ -18,6 +18,7 @@
 //! | `log` | the change log: entries, pages, retention |
 //! | `relay` | hands the logs to the topic |
 //! | `topic` | the Kafka topic: its messages, its creation, reading it |
+//! | `moves` | moving a shard to another host while it is read and written |
 //! | `project` | the follower side, brought up to date from the topic or the logs |
 //! | `bulk` | imports, exports, verification |
 //! | `suggestions` | suggestions, found by a walk in the request |
@@ -32,6 +33,7 @@ mod catalog;
 mod check;
 mod fleet;
 mod log;
+mod moves;
 mod postgres;
 mod project;
 mod read;
@@ -50,6 +52,7 @@ pub use catalog::{Catalog, NewDeployment};
 pub use check::{FilterSettings, FilterState, FilterVerdict, Filtering, LayerStates, ShardVerdict};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};
+pub use moves::{MoveStatus, MoveStep, PlannedMove, plan_balance};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
 pub use redis::Redis;

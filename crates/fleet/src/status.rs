@@ -80,6 +80,8 @@ pub struct HostCondition {
     /// How far this process's clock is ahead of the host's. A process that is over a second ahead should not write: its times
     /// would become the floor of everybody's.
     pub clock_lead: Duration,
+    /// Shards that it has and does not let anybody write, because they are being moved.
+    pub shards_closed: u64,
 }
 
 /// A process of the fleet, as its connections name it.
@@ -107,6 +109,7 @@ struct Answer {
     owners: Vec<Owner>,
     shown: Frontier,
     clock_lead: Duration,
+    shards_closed: u64,
 }
 
 impl Reader {
@@ -125,7 +128,8 @@ impl Reader {
                 newest.sequence.0.saturating_sub(answer.shown.get(newest.shard).unwrap_or_default().0)
             };
             let changes_behind = newest.as_ref().map(|newest| newest.iter().map(missing).sum());
-            HostCondition { changes_behind, clock_lead: answer.clock_lead }
+            let Answer { clock_lead, shards_closed, .. } = *answer;
+            HostCondition { changes_behind, clock_lead, shards_closed }
         };
         let shard = |shard: Shard| {
             let host = topology.host_of(shard);
@@ -164,7 +168,12 @@ impl Reader {
     async fn answer(&self, index: usize, host: &Host) -> Result<Answer, Failure> {
         let (shared, topology) = (&self.shared, &self.topology);
         let clock_lead = host.clock_lead(&*shared.clock).await?;
-        let spans = LogReader { shared, topology }.spans_on(index).await?;
+        let spans = match (LogReader { shared, topology }).spans_on(index).await {
+            // Nobody can read a shard for a moment, or for longer if the process that moves it has died.
+            Err(Failure::Moved) => Vec::new(),
+            spans => spans?,
+        };
+        let closed = host.ask("SELECT count(*) FROM shards WHERE state <> 'open'").await?;
         let sources: Vec<Shard> = topology.shards().collect();
         let own: Vec<Shard> = topology.shards_on(index).collect();
         Ok(Answer {
@@ -173,6 +182,7 @@ impl Reader {
             owners: owners(host).await?,
             shown: marks(shared, host, topology.epoch, &sources).await?,
             clock_lead,
+            shards_closed: closed.first().map_or(0, |row| row.get::<_, i64>(0) as u64),
         })
     }
 }

@@ -16,6 +16,7 @@ use super::chunk::ShardImport;
 use super::staging::{Found, Manifest, Staging};
 use crate::Fleet;
 use crate::catalog::{Topology, connect_to_host};
+use crate::postgres::{Failure, unavailable};
 use crate::write::BatchWriter;
 
 /// Edges of the input that are staged together: what a stopped import has to read again.
@@ -48,12 +49,18 @@ impl Fleet {
 
 impl Import {
     async fn start(fleet: Arc<Fleet>, manifest: Manifest) -> Result<Self> {
-        let topology = fleet.shared.topology();
+        let hosts = fleet.shared.topology().hosts.clone();
         let settings = &fleet.shared.settings;
         let mut staged = Vec::new();
-        for host in &topology.hosts {
+        for host in &hosts {
             let client = connect_to_host(&host.name, fleet.shared.catalog(), settings).await?;
             staged.push(Staging::open(&host.name, client).await?);
+        }
+        // From here on no shard is moved: edges are staged where they will be applied.
+        fleet.shared.reload_topology().await.map_err(Failure::into_error)?;
+        let topology = fleet.shared.topology();
+        if topology.hosts.len() != hosts.len() {
+            return Err(unavailable("the fleet", "a host was added"));
         }
         let mut import = Self { fleet, topology, staged, manifest, line: 0 };
         let found = try_join_all(import.staged.iter().map(Staging::found)).await?;

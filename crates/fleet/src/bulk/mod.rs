@@ -8,3 +8,4 @@ mod verify;
 
 pub use export::Edges;
 pub use import::Import;
+pub(crate) use staging::OWNER;

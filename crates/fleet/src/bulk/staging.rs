@@ -16,8 +16,8 @@ use crate::write::LOCK_CLASS;
 /// The `since` of a staged edge that came without one: later than any time.
 pub(super) const NO_SINCE: i64 = i64::MAX;
 
-/// Kept by the session of an import; the locks of shards have numbers from 0 on.
-const OWNER: i32 = -1;
+/// Kept by the session of an import, and shared by those of moves; the locks of shards have numbers from 0 on.
+pub(crate) const OWNER: i32 = -1;
 
 /// Which import it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,9 @@ impl Staging {
             Self { name: name.to_owned(), client, taken: 0, self_follows: 0, waiting: String::new() };
         owned.map_err(|error| match error.code() {
             Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                Error::InUse { detail: "another import is running; try again when it is done".into() }
+                let detail =
+                    "another import is running, or a shard is being moved; try again when it is done";
+                Error::InUse { detail: detail.into() }
             }
             _ => staging.failed(&error),
         })?;

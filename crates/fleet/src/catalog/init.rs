@@ -1,6 +1,7 @@
 //! Creating a deployment: schemas on every host first, the catalog's row last, so that an interrupted run can be repeated. The same
-//! brings the schemas of a deployment to the newest version.
+//! brings the schemas of a deployment to the newest version, and adds hosts to it.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use kinfolk_core::{Epoch, Error, IdKind, Result};
@@ -24,7 +25,8 @@ pub struct NewDeployment {
 
 impl Catalog {
     /// Creates a deployment; what an interrupted run has left is completed. Where there is a deployment already, its schemas are
-    /// brought to the newest version; if they have it, or if a database belongs to others, it is refused, and nothing is changed.
+    /// brought to the newest version, and hosts that it does not have yet are added, without shards. If there is nothing to do, or if a
+    /// database belongs to others, it is refused, and nothing is changed.
     pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
         let shards = new.shards.get();
         if shards > SHARDS_MAX {
@@ -41,8 +43,12 @@ impl Catalog {
         let mut client = catalog.client().await?;
         let deployed = deployed(&client).await?;
         let mut hosts = own_hosts(&catalog, settings, deployed.as_ref()).await?;
-        if let Some(Deployed { id_kind, is_complete: true, .. }) = deployed {
-            return migrate(&mut client, &mut hosts, id_kind).await;
+        if let Some(Deployed { identity, id_kind, is_complete: true }) = deployed {
+            let was_older = migrate(&mut client, &mut hosts, id_kind).await?;
+            let named = settings.hosts.keys().map(String::as_str).zip(&mut hosts).collect();
+            let has_added = add_hosts(&client, identity, named).await?;
+            let detail = "the catalog has a deployment already: see 'kinfolk fleet status'".into();
+            return if was_older || has_added { Ok(()) } else { Err(Error::InvalidStore { detail }) };
         }
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
@@ -67,7 +73,7 @@ struct Deployed {
 }
 
 async fn deployed(client: &Client) -> Result<Option<Deployed>> {
-    if schema::CATALOG.version(client).await? == 0 {
+    if !schema::CATALOG.version(client).await?.exists() {
         return Ok(None);
     }
     let row = client.query_opt("SELECT identity, id_kind, epoch FROM deployment", &[]).await;
@@ -89,7 +95,7 @@ async fn own_hosts(
     let mut hosts = Vec::new();
     for name in settings.hosts.keys() {
         let client = connect_to_host(name, catalog, settings).await?;
-        if schema::HOST.version(&client).await? > 0
+        if schema::HOST.version(&client).await?.exists()
             && let Some(owner) = owner(&client).await?
             && (owner.name != *name || deployed.is_none_or(|deployed| deployed.identity != owner.identity))
         {
@@ -100,14 +106,67 @@ async fn own_hosts(
     Ok(hosts)
 }
 
-/// Brings the schemas of a deployment to the newest version. Refused where they have it.
-async fn migrate(catalog: &mut Client, hosts: &mut [Client], id_kind: IdKind) -> Result<()> {
+/// Brings the schemas of a deployment to the newest version. Returns whether one was older.
+async fn migrate(catalog: &mut Client, hosts: &mut [Client], id_kind: IdKind) -> Result<bool> {
     let mut was_older = schema::CATALOG.apply(catalog, id_kind).await?;
     for host in hosts {
         was_older |= schema::HOST.apply(host, id_kind).await?;
     }
-    let detail = "the catalog has a deployment already: see 'kinfolk fleet status'".into();
-    if was_older { Ok(()) } else { Err(Error::InvalidStore { detail }) }
+    Ok(was_older)
+}
+
+/// Adds the hosts that the catalog does not name yet. Returns whether there were any.
+///
+/// The follower side of a host without shards has no rows, whatever it claims to show. It begins where the host that is furthest behind
+/// is: from the moment that the catalog names it, no log is trimmed past its marks, and before that, none is trimmed past the others'.
+async fn add_hosts(catalog: &Client, identity: i64, hosts: Vec<(&str, &mut Client)>) -> Result<bool> {
+    let failed = |error: tokio_postgres::Error| storage(&error);
+    let row = catalog.query_one("SELECT epoch, array(SELECT name FROM hosts) FROM deployment", &[]).await;
+    let row = row.map_err(failed)?;
+    let (epoch, known): (i64, Vec<String>) = (row.get(0), row.get(1));
+    let (old, new): (Vec<_>, Vec<_>) =
+        hosts.into_iter().partition(|(name, _)| known.iter().any(|own| own == name));
+    let (mut has_added, mut sources, mut without_marks) = (false, Vec::new(), new);
+    for (name, client) in old {
+        // An interrupted run may have named a host, and no more.
+        let marks = client.query_one("SELECT EXISTS (SELECT FROM projected)", &[]).await.map_err(failed)?;
+        if marks.get(0) { sources.push(client) } else { without_marks.push((name, client)) }
+    }
+    for (name, client) in without_marks {
+        claim(client, identity, name).await?;
+        let publish = "WITH added AS (INSERT INTO hosts (name) VALUES ($1) ON CONFLICT DO NOTHING)
+                       UPDATE deployment SET map_version = map_version + 1";
+        catalog.execute(publish, &[&name]).await.map_err(failed)?;
+        let mut lowest: BTreeMap<i16, i64> = BTreeMap::new();
+        for host in &sources {
+            let marks =
+                host.query("SELECT source, sequence FROM projected WHERE epoch = $1", &[&epoch]).await;
+            for row in marks.map_err(failed)? {
+                let sequence: i64 = row.get(1);
+                lowest
+                    .entry(row.get(0))
+                    .and_modify(|least| *least = sequence.min(*least))
+                    .or_insert(sequence);
+            }
+        }
+        let (numbers, sequences): (Vec<i16>, Vec<i64>) = lowest.into_iter().unzip();
+        let begin = "INSERT INTO projected (source, epoch, sequence)
+                     SELECT source, $1, sequence FROM unnest($2::smallint[], $3::bigint[]) AS lowest (source, sequence)";
+        client.execute(begin, &[&epoch, &numbers, &sequences]).await.map_err(failed)?;
+        has_added = true;
+    }
+    Ok(has_added)
+}
+
+/// Makes a database that of a host.
+async fn claim(client: &Client, identity: i64, name: &str) -> Result<()> {
+    let claim = "INSERT INTO host (identity, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    client.execute(claim, &[&identity, &name]).await.map_err(|error| storage(&error))?;
+    let owner = owner(client).await?;
+    if owner.is_none_or(|owner| owner.identity != identity || owner.name != name) {
+        return Err(foreign(name));
+    }
+    Ok(())
 }
 
 /// The identity of the deployment that is being created. A first run writes it, with an epoch of 0 that says that it is not
@@ -144,12 +203,7 @@ async fn prepare_host(
     shards: u16,
 ) -> Result<()> {
     let transaction = client.transaction().await.map_err(|error| storage(&error))?;
-    let claim = "INSERT INTO host (identity, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    transaction.execute(claim, &[&identity, &name]).await.map_err(|error| storage(&error))?;
-    let owner = owner(transaction.client()).await?;
-    if owner.is_none_or(|owner| owner.identity != identity || owner.name != name) {
-        return Err(foreign(name));
-    }
+    claim(transaction.client(), identity, name).await?;
     let statements = [
         "INSERT INTO shards (shard, epoch, term, state) SELECT unnest($2::smallint[]), $1, 1, 'open'
          ON CONFLICT (shard) DO UPDATE SET epoch = EXCLUDED.epoch",

@@ -1,6 +1,7 @@
 //! The catalog: a small database that says what a deployment is made of.
 
 mod init;
+mod moves;
 mod schema;
 mod topology;
 
@@ -10,6 +11,7 @@ use kinfolk_core::{Clock, Epoch, Error, IdKind, Keyring, Result, SigningKey, Sys
 use tokio_postgres::Client;
 
 pub use init::NewDeployment;
+pub(crate) use moves::Move;
 pub(crate) use topology::{Topology, connect_to_host};
 
 use crate::Settings;
@@ -31,11 +33,15 @@ impl std::fmt::Debug for Catalog {
 }
 
 /// What the catalog says about a deployment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) identity: i64,
     pub(crate) id_kind: IdKind,
     pub(crate) epoch: Epoch,
+    /// Rises with every change of the hosts and of their shards.
+    pub(crate) map_version: i64,
+    /// All hosts, in order. One may hold no shard.
+    pub(crate) hosts: Vec<String>,
     /// For each shard, its host's name and its term.
     pub(crate) shards: Vec<(String, i64)>,
 }
@@ -64,10 +70,14 @@ impl Catalog {
     pub(crate) async fn describe(&self) -> Result<Description> {
         let client = self.client().await?;
         schema::CATALOG.require(&client).await?;
-        let row = client
-            .query_opt("SELECT identity, id_kind, epoch, shards FROM deployment", &[])
-            .await
-            .map_err(|error| storage(&error))?;
+        // One statement, so that the map is of one moment.
+        let ask = "SELECT identity, id_kind, epoch, shards,
+                       array(SELECT name FROM hosts ORDER BY name),
+                       array(SELECT host FROM shard_map ORDER BY shard),
+                       array(SELECT term FROM shard_map ORDER BY shard),
+                       map_version
+                   FROM deployment";
+        let row = client.query_opt(ask, &[]).await.map_err(|error| storage(&error))?;
         // An epoch of 0 is that of a creation that was interrupted.
         let row = row.filter(|row| row.get::<_, i64>(2) != 0).ok_or_else(|| Error::InvalidStore {
             detail: "the catalog has no complete deployment: run 'kinfolk fleet init'".into(),
@@ -76,15 +86,19 @@ impl Catalog {
         let id_kind = IdKind::from_name(&id_kind).ok_or_else(|| Error::InvalidStore {
             detail: format!("the catalog has ids of kind {id_kind}"),
         })?;
-        let map = client
-            .query("SELECT host, term FROM shard_map ORDER BY shard", &[])
-            .await
-            .map_err(|error| storage(&error))?;
-        let shards: Vec<_> = map.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let (hosts, terms): (Vec<String>, Vec<i64>) = (row.get(5), row.get(6));
+        let shards: Vec<_> = hosts.into_iter().zip(terms).collect();
         if shards.len() as i32 != row.get::<_, i32>(3) {
             return Err(Error::Corrupt { detail: "the catalog's map does not name every shard".into() });
         }
-        Ok(Description { identity: row.get(0), id_kind, epoch: Epoch(row.get::<_, i64>(2) as u64), shards })
+        Ok(Description {
+            identity: row.get(0),
+            id_kind,
+            epoch: Epoch(row.get::<_, i64>(2) as u64),
+            map_version: row.get(7),
+            hosts: row.get(4),
+            shards,
+        })
     }
 
     /// Makes every process work in an epoch, once its hosts are ready for it.

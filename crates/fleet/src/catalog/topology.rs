@@ -26,8 +26,11 @@ pub(crate) struct Topology {
     pub(crate) identity: i64,
     pub(crate) id_kind: IdKind,
     pub(crate) epoch: Epoch,
+    /// A host that was known to an earlier map of this process stays, at its place.
     pub(crate) hosts: Vec<Arc<Host>>,
     assignments: Vec<Assignment>,
+    /// What it was made from.
+    description: Description,
 }
 
 impl Topology {
@@ -53,51 +56,57 @@ impl Topology {
     ) -> Result<(Self, BTreeMap<String, Error>)> {
         let description = catalog.describe().await?;
         let mut refused = BTreeMap::new();
-        for name in description.host_names() {
+        for name in &description.hosts {
             address(settings, name)?;
             if let Err(error) = require_host(name, description.identity, catalog, settings).await {
-                refused.insert(name.to_owned(), error);
+                refused.insert(name.clone(), error);
             }
         }
-        Ok((Self::new(&description, catalog, settings, &[])?, refused))
+        Ok((Self::new(description, catalog, settings, &[])?, refused))
     }
 
-    /// Reads the catalog again, and keeps the connections to hosts that are known.
-    pub(crate) async fn reload(&self, catalog: &Catalog, settings: &Settings) -> Result<Self> {
-        Self::new(&catalog.describe().await?, catalog, settings, &self.hosts)
+    /// Reads the catalog again, and keeps the connections to hosts that are known. None if nothing has changed.
+    pub(crate) async fn reload(&self, catalog: &Catalog, settings: &Settings) -> Result<Option<Self>> {
+        let newer = catalog.describe().await?;
+        if newer == self.description {
+            return Ok(None);
+        }
+        Self::new(newer, catalog, settings, &self.hosts).map(Some)
     }
 
+    /// Hosts that are known keep their indexes, which tasks and queues go by.
     fn new(
-        description: &Description,
+        description: Description,
         catalog: &Catalog,
         settings: &Settings,
         known: &[Arc<Host>],
     ) -> Result<Self> {
-        let mut hosts = Vec::new();
-        let mut indexes = BTreeMap::new();
-        for name in description.host_names() {
-            let host = match known.iter().find(|host| host.name == name) {
-                Some(host) => Arc::clone(host),
-                None => {
-                    let what = format!("host {name}");
-                    let target = target(&what, address(settings, name)?, catalog);
-                    Arc::new(Host::new(name, target, settings)?)
-                }
-            };
-            indexes.insert(name, hosts.len());
-            hosts.push(host);
+        let mut hosts = known.to_vec();
+        for name in description.hosts.iter().filter(|name| known.iter().all(|host| host.name != **name)) {
+            let what = format!("host {name}");
+            let target = target(&what, address(settings, name)?, catalog);
+            hosts.push(Arc::new(Host::new(name, target, settings)?));
         }
-        let assignments = description
-            .shards
-            .iter()
-            .map(|(host, term)| Assignment { host: indexes[host.as_str()], term: *term });
+        let assignment = |(name, term): &(String, i64)| {
+            let host = hosts.iter().position(|host| host.name == *name);
+            let unknown =
+                || Error::Corrupt { detail: format!("the catalog's map names an unknown host: {name}") };
+            host.map(|host| Assignment { host, term: *term }).ok_or_else(unknown)
+        };
         Ok(Self {
             identity: description.identity,
             id_kind: description.id_kind,
             epoch: description.epoch,
-            assignments: assignments.collect(),
+            assignments: description.shards.iter().map(assignment).collect::<Result<_>>()?,
             hosts,
+            description,
         })
+    }
+
+    /// Whether it was read later than another one.
+    pub(crate) fn is_newer_than(&self, other: &Self) -> bool {
+        let moment = |of: &Self| (of.epoch.0, of.description.map_version);
+        moment(self) > moment(other)
     }
 
     /// The shard of a user.
@@ -122,6 +131,11 @@ impl Topology {
     /// For a shard that the deployment does not have: callers have it from [`Topology::shard_of`] or [`Topology::shards`].
     pub(crate) fn host_of(&self, shard: Shard) -> usize {
         self.assignment(shard).expect("the deployment has this shard").host
+    }
+
+    /// The index of a host.
+    pub(crate) fn host_named(&self, name: &str) -> Option<usize> {
+        self.hosts.iter().position(|host| host.name == name)
     }
 
     /// The shards that a host holds.
@@ -170,14 +184,6 @@ pub(super) fn foreign(name: &str) -> Error {
         "the database of host {name} belongs to another host or deployment: correct its connection string"
     );
     Error::InvalidStore { detail }
-}
-
-impl Description {
-    fn host_names(&self) -> impl Iterator<Item = &str> {
-        let names: std::collections::BTreeSet<&str> =
-            self.shards.iter().map(|(host, _)| host.as_str()).collect();
-        names.into_iter()
-    }
 }
 
 fn address<'a>(settings: &'a Settings, name: &str) -> Result<&'a str> {

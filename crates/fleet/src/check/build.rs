@@ -226,6 +226,8 @@ async fn build(
         let (kind, edge) = (last.kind.number().into(), last.edge);
         after = EdgeKey { kind, follower: edge.follower, followee: edge.followee };
     }
+    // Still here: the rows of a shard that was moved meanwhile are removed.
+    LogReader { shared, topology }.span_by(&connection, shard).await?;
     drop(connection);
     catch_up(shared, topology, shard, &filter).await?;
     Ok(Some(filter))

@@ -33,6 +33,16 @@ pub(crate) async fn marks(
     read(shared, host, Query::Marks, epoch, of).await
 }
 
+/// How far some sources may be trimmed as far as a host is concerned: what it shows, and what shards have that are being moved to it.
+pub(crate) async fn kept_marks(
+    shared: &Shared,
+    host: &Host,
+    epoch: Epoch,
+    of: &[Shard],
+) -> Result<Frontier, Failure> {
+    read(shared, host, Query::KeptMarks, epoch, of).await
+}
+
 /// How far some shards of a host were relayed, in an epoch. One that was never relayed is missing.
 pub(crate) async fn relay_marks(
     shared: &Shared,

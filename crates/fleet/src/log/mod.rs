@@ -9,6 +9,6 @@ mod retention;
 pub(crate) use changes::rotated;
 pub use entry::LoggedChange;
 pub(crate) use entry::{Entry, PlannedEvent, floor_after};
-pub(crate) use marks::{Mark, marks, relay_marks};
+pub(crate) use marks::{Mark, kept_marks, marks, relay_marks};
 pub(crate) use pages::{LogReader, ShardSpan};
 pub use retention::{Retention, Trimmed};

@@ -1,11 +1,12 @@
-//! Retention: the oldest changes go when they are too old or too many, but never before every host shows them.
+//! Retention: the oldest changes go when they are too old or too many, but never before every host shows them, and none of a shard that is
+//! being moved.
 
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use kinfolk_core::{Frontier, Result, Sequence, Shard};
 
-use super::{LogReader, ShardSpan, marks};
+use super::{LogReader, ShardSpan, kept_marks};
 use crate::Fleet;
 use crate::postgres::{Failure, Query};
 use crate::read::Reader;
@@ -44,7 +45,9 @@ impl Reader {
         let hosts = &self.topology.hosts;
         let all: Vec<Shard> = self.topology.shards().collect();
         let epoch = self.topology.epoch;
-        let marks = try_join_all(hosts.iter().map(|host| marks(&self.shared, host, epoch, &all))).await?;
+        self.require_known_hosts().await?;
+        let marks = hosts.iter().map(|host| kept_marks(&self.shared, host, epoch, &all));
+        let marks = try_join_all(marks).await?;
         let mut trimmed = Trimmed::default();
         for (shard, span) in log.spans().await? {
             let lowest =
@@ -54,6 +57,13 @@ impl Reader {
             trimmed.shards_held_back += u64::from(held_back);
         }
         Ok(trimmed)
+    }
+
+    /// Refuses to go on without a host that was added since: what it does not show yet must be kept.
+    async fn require_known_hosts(&self) -> std::result::Result<(), Failure> {
+        let described = self.shared.catalog().describe().await.map_err(Failure::Final)?;
+        let is_known = |name: &String| self.topology.host_named(name).is_some();
+        if described.hosts.iter().all(is_known) { Ok(()) } else { Err(Failure::Moved) }
     }
 
     /// Trims one shard, in steps. Returns how many changes went, and whether more would have.

@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row, Statement};
 
 use super::{Encryption, Failure, Query, Statements};
+use crate::write::{BEGIN, COMMIT};
 use crate::{ProcessStatus, Settings};
 
 /// Written by every new connection for writes: a commit that waits for the standby, if there is one.
@@ -33,9 +34,12 @@ const CONNECTED: &str = "
     SELECT DISTINCT application_name, coalesce(host(client_addr), 'local')
     FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'kinfolk %'";
 
+/// What processes understand. Those of the first version did not say, and would lose changes of shards that are moved.
+const GENERATION: u32 = 2;
+
 /// Names the connections of this process, so that operators and [`Host::processes`] can see what it does.
 fn application_name(role: &str) -> String {
-    format!("kinfolk {role} {}", std::process::id())
+    format!("kinfolk {role} {} {GENERATION}", std::process::id())
 }
 
 /// The process that has named a connection so.
@@ -250,11 +254,51 @@ impl Host {
         Ok(rows.iter().filter_map(|row| process_of(row.get(0), row.get(1))).collect())
     }
 
+    /// The processes of the fleet that are connected to the host and do not know that shards are moved.
+    pub(crate) async fn processes_without_moves(&self) -> std::result::Result<Vec<ProcessStatus>, Failure> {
+        let older = format!("{CONNECTED} AND split_part(application_name, ' ', 4) = ''");
+        let rows = self.ask(&older).await?;
+        Ok(rows.iter().filter_map(|row| process_of(row.get(0), row.get(1))).collect())
+    }
+
+    /// Runs work as a transaction of its own. If it fails, or takes longer than it may, nothing has changed, except where the reply to the
+    /// commit was lost.
+    pub(crate) async fn transaction<T>(
+        &self,
+        limit: Duration,
+        work: impl AsyncFnOnce(&Pooled) -> std::result::Result<T, Failure>,
+    ) -> std::result::Result<T, Failure> {
+        let connection = self.writer().await?;
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.name, &error);
+        let whole = async {
+            connection.begin(BEGIN).await.map_err(failed)?;
+            let done = work(&connection).await?;
+            connection.end(COMMIT).await.map_err(failed).map(|()| done)
+        };
+        let silent = || Failure::Transient(super::unavailable(&self.name, "it did not answer in time"));
+        let outcome = tokio::time::timeout(limit, whole).await.unwrap_or_else(|_| Err(silent()));
+        outcome.inspect_err(|_| connection.discard())
+    }
+
     /// The rows of a statement about the host itself.
     pub(crate) async fn ask(&self, text: &str) -> std::result::Result<Vec<Row>, Failure> {
         let connection = self.reader().await?;
         let rows = self.within_time(connection.client().query(text, &[])).await;
         rows.inspect_err(|_| connection.discard())
+    }
+
+    /// As [`Host::ask`], by a connection that has committed a write: what it shows is on the standby.
+    pub(crate) async fn ask_durable(&self, text: &str) -> std::result::Result<Vec<Row>, Failure> {
+        let connection = self.writer().await?;
+        let rows = self.within_time(connection.client().query(text, &[])).await;
+        rows.inspect_err(|_| connection.discard())
+    }
+
+    /// Runs a statement of an operator's command as a transaction of its own, and returns how many rows it has changed.
+    pub(crate) async fn change(&self, text: &str) -> std::result::Result<u64, Failure> {
+        let connection = self.writer().await?;
+        let changed = self.within_time(connection.client().execute(text, &[])).await;
+        changed.inspect_err(|_| connection.discard())
     }
 
     /// The plan of a statement, as every connection of this store makes it.

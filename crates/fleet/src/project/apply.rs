@@ -6,6 +6,7 @@ use std::time::Duration;
 use kinfolk_core::Shard;
 use kinfolk_core::changes::ChangeBody;
 use tokio::time::timeout;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::SourceBatch;
@@ -37,9 +38,9 @@ pub(super) async fn apply(
     let outcome = timeout(limit, apply_with(shared, topology, (host, &connection), batches)).await;
     match outcome {
         Ok(Ok(applied)) => Ok(applied),
-        Ok(Err(error)) => {
+        Ok(Err(failure)) => {
             connection.discard();
-            Err(Failure::of_statement(&target.name, &error))
+            Err(failure)
         }
         Err(_) => {
             connection.discard();
@@ -54,17 +55,26 @@ async fn apply_with(
     topology: &Topology,
     (host, connection): (usize, &Pooled),
     batches: Vec<SourceBatch>,
-) -> Result<Applied, tokio_postgres::Error> {
+) -> Result<Applied, Failure> {
+    let failed = |error| Failure::of_statement(&topology.hosts[host].name, &error);
     let statements = &shared.statements;
-    let lock = connection.prepare(statements, Query::LockMarks).await?;
-    let write = connection.prepare(statements, Query::Apply).await?;
-    let advance = connection.prepare(statements, Query::AdvanceMarks).await?;
+    let lock = connection.prepare(statements, Query::LockMarks).await.map_err(failed)?;
+    let held = connection.prepare(statements, Query::HeldShards).await.map_err(failed)?;
+    let write = connection.prepare(statements, Query::Apply).await.map_err(failed)?;
+    let advance = connection.prepare(statements, Query::AdvanceMarks).await.map_err(failed)?;
     let client = connection.client();
     let sources: Vec<i16> = batches.iter().map(|batch| batch.source.0 as i16).collect();
     let of_sources: [&(dyn ToSql + Sync); 1] = [&sources];
-    let (begun, marks) = tokio::join!(biased; connection.begin(BEGIN), client.query(&lock, &of_sources));
-    begun?;
-    let marks: BTreeMap<Shard, Mark> = marks?.iter().map(Mark::of).map(|mark| (mark.source, mark)).collect();
+    let (begun, marks, held) = tokio::join!(
+        biased;
+        connection.begin(BEGIN),
+        client.query(&lock, &of_sources),
+        client.query_one(&held, &[]),
+    );
+    begun.map_err(failed)?;
+    let marks = marks.map_err(failed)?;
+    let marks: BTreeMap<Shard, Mark> = marks.iter().map(Mark::of).map(|mark| (mark.source, mark)).collect();
+    require_held(topology, host, &held.map_err(failed)?)?;
 
     let mut step = Step::default();
     for batch in batches {
@@ -84,10 +94,21 @@ async fn apply_with(
         client.execute(&advance, &of_marks),
         connection.end(COMMIT),
     );
-    written?;
-    advanced?;
-    committed?;
+    written.map_err(failed)?;
+    advanced.map_err(failed)?;
+    committed.map_err(failed)?;
     Ok(Applied { changes: step.changes.len(), gaps: step.gaps })
+}
+
+/// Refuses an old map: the rows of a shard that has come would be left out although its marks move, and those of one that has gone would
+/// be written for nobody.
+pub(crate) fn require_held(topology: &Topology, host: usize, held: &Row) -> Result<(), Failure> {
+    let (shards, terms): (Vec<i16>, Vec<i64>) = (held.get(0), held.get(1));
+    let expected = topology.shards_on(host).map(|shard| {
+        let term = topology.assignment(shard).map(|assignment| assignment.term);
+        (shard.0 as i16, term.unwrap_or_default())
+    });
+    if shards.into_iter().zip(terms).eq(expected) { Ok(()) } else { Err(Failure::Moved) }
 }
 
 /// What follows on the marks.
@@ -190,7 +211,7 @@ impl ProjectedRows {
 }
 
 /// What a change says about its edge, if it is about one.
-fn net_edge(LoggedChange { change, imported_since }: &LoggedChange) -> Option<NetEdge> {
+pub(crate) fn net_edge(LoggedChange { change, imported_since }: &LoggedChange) -> Option<NetEdge> {
     let (kind, edge, since) = match change.body {
         ChangeBody::Followed { kind, edge } => (kind, edge, Some(imported_since.unwrap_or(change.at))),
         ChangeBody::Unfollowed { kind, edge, .. } => (kind, edge, None),

@@ -8,7 +8,7 @@ mod new_epoch;
 mod runner;
 mod source;
 
-pub(crate) use apply::{Applied, ProjectedRows};
+pub(crate) use apply::{Applied, ProjectedRows, net_edge};
 pub(crate) use new_epoch::{by_target, edge_of_row, kind_of};
 pub use runner::Projection;
 pub(crate) use runner::{Pace, Target, TargetLoop};

@@ -16,6 +16,7 @@ use super::apply::ProjectedRows;
 use crate::Fleet;
 use crate::catalog::{Topology, epoch_after};
 use crate::fleet::Shared;
+use crate::moves::erase;
 use crate::postgres::{Failure, Host, IdValue, Query, id_min};
 use crate::write::{LOCK_CLASS, NetEdge};
 
@@ -32,14 +33,23 @@ const CLOSE: &str = "
 const DROP_FOLLOWERS: &str = "
     UPDATE projected SET epoch = {epoch}, sequence = 0;
     UPDATE shards SET epoch = {epoch};
+    DELETE FROM incoming;
+    DELETE FROM incoming_marks;
+    DELETE FROM outgoing;
     UPDATE relayed SET epoch = {epoch}, sequence = 0;
     TRUNCATE followers, follower_counts";
 
 impl Fleet {
-    /// Begins a new epoch: tokens of the old one are refused, and the follower side is rebuilt from the edges as they are now.
+    /// Begins a new epoch: tokens of the old one are refused, and the follower side is rebuilt from the edges as they are now. Moves of
+    /// shards that are not over are given up.
     pub async fn begin_epoch(&self) -> Result<Epoch> {
         let shared = Arc::clone(&self.shared);
         self.run(async move { begin(&shared).await.map_err(Failure::into_error) }).await
+    }
+
+    /// As [`Fleet::begin_epoch`]. It waits for the hosts and must not be called on a thread of an async runtime.
+    pub fn begin_epoch_and_wait(&self) -> Result<Epoch> {
+        self.handle().block_on(self.begin_epoch())
     }
 }
 
@@ -54,6 +64,9 @@ async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
     }
     let epoch = epoch_after(latest);
     try_join_all(topology.hosts.iter().map(|host| close(host, epoch))).await?;
+    settle_map(shared, &topology).await?;
+    shared.reload_topology().await?;
+    let topology = shared.topology();
     for source in topology.shards() {
         rebuild(shared, &topology, source, epoch).await?;
     }
@@ -66,6 +79,33 @@ async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
     shared.reload_topology().await?;
     shared.announce_progress();
     Ok(epoch)
+}
+
+/// Makes the map agree with the hosts, one of which may be from before a move: of several that have a shard, the one with the highest term
+/// is right. What the others have of it is removed.
+async fn settle_map(shared: &Shared, topology: &Topology) -> std::result::Result<(), Failure> {
+    let mut latest: BTreeMap<i16, (i64, usize)> = BTreeMap::new();
+    for (index, host) in topology.hosts.iter().enumerate() {
+        for row in host.ask_durable("SELECT shard, term FROM shards").await? {
+            let found = (row.get::<_, i64>(1), index);
+            latest.entry(row.get(0)).and_modify(|known| *known = found.max(*known)).or_insert(found);
+        }
+    }
+    for shard in topology.shards() {
+        let number = shard.0 as i16;
+        let Some(&(term, index)) = latest.get(&number) else {
+            let detail =
+                format!("no host has shard {number}: restore the host that had it from a newer backup");
+            return Err(Failure::Final(Error::Corrupt { detail }));
+        };
+        let name = &topology.hosts[index].name;
+        shared.catalog().assign(shard, name, term).await.map_err(Failure::Final)?;
+        for (_, other) in topology.hosts.iter().enumerate().filter(|(other, _)| *other != index) {
+            erase(other, shard).await?;
+            other.change(&format!("DELETE FROM shards WHERE shard = {number}")).await?;
+        }
+    }
+    shared.catalog().forget_moves().await.map_err(Failure::Final)
 }
 
 async fn close(host: &Host, epoch: Epoch) -> std::result::Result<(), Failure> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::{Frontier, Position, Shard};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::apply::{Applied, apply};
 use super::{ChangeSource, LogSource, SourceBatch};
@@ -27,32 +28,44 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
+/// How often hosts are looked for that were added to the fleet.
+const NEW_HOSTS_EVERY: Duration = Duration::from_millis(500);
+
 /// Projects the logs of all sources to every host while it is kept. Any number of processes may do so at once.
 ///
 /// A transaction that is in the middle when it ends is rolled back by its host, or committed: both are fine.
 pub struct Projection {
-    tasks: Vec<Background>,
+    task: Background,
 }
 
 impl Projection {
     /// Starts to project what a source brings.
     pub fn start<S: ChangeSource>(fleet: &Fleet, source: &Arc<S>) -> Self {
-        let hosts = 0..fleet.shared.topology().hosts.len();
-        let task = |host| {
-            let (shared, source) = (Arc::clone(&fleet.shared), Arc::clone(source));
+        let (shared, source) = (Arc::clone(&fleet.shared), Arc::clone(source));
+        let project = move || project(Arc::clone(&shared), Arc::clone(&source));
+        Self { task: Background::start(fleet.handle(), "projection", project) }
+    }
+
+    /// Lets it run until the store is dropped.
+    pub fn detach(self) {
+        self.task.detach();
+    }
+}
+
+/// Keeps a loop for each host, those that are added later included.
+async fn project<S: ChangeSource>(shared: Arc<Shared>, source: Arc<S>) {
+    let mut loops = Vec::new();
+    loop {
+        for host in loops.len()..shared.topology().hosts.len() {
+            let (shared, source) = (Arc::clone(&shared), Arc::clone(&source));
             let project = move || {
                 let (shared, source) = (Arc::clone(&shared), Arc::clone(&source));
                 let target = HostTarget { shared: Arc::clone(&shared), host };
                 async move { TargetLoop::new(shared, target).run(&*source).await }
             };
-            Background::start(fleet.handle(), "projection", project)
-        };
-        Self { tasks: hosts.map(task).collect() }
-    }
-
-    /// Lets it run until the store is dropped.
-    pub fn detach(self) {
-        self.tasks.into_iter().for_each(Background::detach);
+            loops.push(Background::start(&Handle::current(), "projection to a host", project));
+        }
+        sleep(NEW_HOSTS_EVERY).await;
     }
 }
 
@@ -134,16 +147,16 @@ impl<T: Target> TargetLoop<T> {
             progress.mark_unchanged();
             match self.round(source, &mut samples).await {
                 Ok(0) if T::PACE.hears_of_writes => _ = timeout(T::PACE.idle, progress.changed()).await,
-                Ok(0) => tokio::time::sleep(T::PACE.idle).await,
+                Ok(0) => sleep(T::PACE.idle).await,
                 Ok(count) => {
                     self.shared.announce_progress();
                     if count < BATCH_MAX {
-                        tokio::time::sleep(T::PACE.busy).await;
+                        sleep(T::PACE.busy).await;
                     }
                 }
                 Err(failure) => {
                     tracing::debug!(target = self.target.number(), ?failure, "changes could not be brought");
-                    tokio::time::sleep(AFTER_FAILURE).await;
+                    sleep(AFTER_FAILURE).await;
                     // Whether or not that succeeds, the next round finds out what is wrong.
                     _ = self.shared.reload_topology().await;
                 }
@@ -160,7 +173,14 @@ impl<T: Target> TargetLoop<T> {
         let topology = self.shared.topology();
         let after = self.target.marks(&topology).await?;
         if self.stalls.is_due() && samples.has_changed().unwrap_or(false) {
-            let newest = samples.borrow_and_update().newest.clone();
+            let (newest, is_moved) = {
+                let sampled = samples.borrow_and_update();
+                (sampled.newest.clone(), sampled.is_moved)
+            };
+            if is_moved {
+                // Nobody brings the changes of a shard that is looked for on its old host.
+                self.shared.reload_topology().await?;
+            }
             self.from_log.extend(self.stalls.look(&after, newest));
         }
         let batches =

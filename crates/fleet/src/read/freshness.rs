@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::{Epoch, Error, Frontier, Id, Result, Sequence, Shard};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -112,10 +112,12 @@ pub(crate) struct Reader {
     pub(crate) at_least: Frontier,
     /// When waiting ends.
     deadline: Instant,
+    /// Whether the map was read again for it.
+    has_reloaded: bool,
 }
 
 impl Reader {
-    /// Runs a read, and once more with the newest map where a host does not have a shard any more.
+    /// Runs a read, and again with the newest map where a host does not have a shard any more.
     pub(crate) async fn run<T, F: Future<Output = std::result::Result<T, Failure>>>(
         shared: Arc<Shared>,
         at_least: Frontier,
@@ -133,21 +135,36 @@ impl Reader {
         read: impl Fn(Self) -> F,
     ) -> Result<T> {
         let deadline = Instant::now() + shared.settings.timeouts.visible;
-        let attempt = || {
+        let attempt = |has_reloaded| {
             let topology = shared.topology();
             // What was seen in another epoch may be lost; its positions may be those of other changes now.
             if topology.epoch != epoch && !at_least.is_empty() {
                 return Err(Error::TokenFromOtherEpoch);
             }
-            Ok(read(Self { shared: Arc::clone(&shared), topology, at_least: at_least.clone(), deadline }))
+            let (shared, at_least) = (Arc::clone(&shared), at_least.clone());
+            Ok(read(Self { shared, topology, at_least, deadline, has_reloaded }))
         };
-        match attempt()?.await {
-            Err(Failure::Moved) => shared.reload_topology().await.map_err(Failure::into_error)?,
-            // Reads change nothing: a connection that broke is worth another attempt.
-            Err(Failure::Transient(Error::Unavailable { .. })) => {}
-            other => return other.map_err(Failure::into_error),
+        let (mut pause, mut has_failed, mut has_reloaded) = (Duration::from_millis(2), false, false);
+        loop {
+            match attempt(has_reloaded)?.await {
+                Err(Failure::Moved) => {
+                    shared.reload_topology().await.map_err(Failure::into_error)?;
+                    has_reloaded = true;
+                }
+                // Reads change nothing: a connection that broke is worth another attempt.
+                Err(Failure::Transient(Error::Unavailable { .. })) if !has_failed => {
+                    has_failed = true;
+                    continue;
+                }
+                other => return other.map_err(Failure::into_error),
+            }
+            // For a moment, a shard that is moved is on neither host, or on one that the catalog does not name yet.
+            if Instant::now() + pause >= deadline {
+                return attempt(has_reloaded)?.await.map_err(Failure::into_error);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
-        attempt()?.await.map_err(Failure::into_error)
     }
 
     /// Asks a host until it may answer, for as long as reads wait.
@@ -173,6 +190,10 @@ impl Reader {
             let rows = host.query(&self.shared.statements, query, &all).await?;
             match rows.first().and_then(Refusal::of) {
                 None if is_recent => return Ok(rows),
+                // The map of this process may be old, so that it samples the wrong hosts.
+                None if !self.has_reloaded && self.shared.staleness.is_moved(self.topology.epoch) => {
+                    return Err(Failure::Moved);
+                }
                 None => {
                     let next = timeout(self.time_left().unwrap_or_default(), samples.changed()).await;
                     next.map_err(|_| Failure::Final(beyond_bound(&host.name))).map(drop)?;

@@ -57,7 +57,7 @@ pub(crate) struct Sampled {
     /// Shards whose logs hold as much as they may: see [`Settings::log_changes_max`](crate::Settings::log_changes_max).
     full: BTreeSet<Shard>,
     /// Whether a host has another epoch or other shards than this process knows.
-    is_moved: bool,
+    pub(crate) is_moved: bool,
 }
 
 /// The latest samples of a process, and who waits for the next.

@@ -207,7 +207,7 @@ impl Session<'_> {
         let mut renewed: Option<Instant> = None;
         let mut marked = Instant::now();
         while !*stopping.borrow() {
-            if self.shared.topology().epoch != self.topology.epoch {
+            if !std::ptr::eq(Arc::as_ptr(&self.shared.topology()), self.topology) {
                 return Err(Failure::Moved);
             }
             if renewed.is_none_or(|renewed| renewed.elapsed() >= RENEW_EVERY) {

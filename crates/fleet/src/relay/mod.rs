@@ -9,15 +9,21 @@ mod ownership;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kinfolk_core::{Error, Result};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 pub(crate) use self::ownership::{Owner, owners};
 use crate::Fleet;
+use crate::fleet::Shared;
 use crate::topic::{Kafka, require_fitting};
+
+/// How often hosts are looked for that were added to the fleet.
+const NEW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 /// Relays the logs of all hosts while it is kept. Any number of processes may do so; they share the shards.
 pub struct Relay {
@@ -63,15 +69,16 @@ impl Relay {
         let condition = RelayCondition::default();
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        for index in 0..topology.hosts.len() {
-            let relay = host::HostRelay {
-                shared: Arc::clone(&fleet.shared),
-                host: index,
+        let of_host = {
+            let (shared, kafka, condition) = (Arc::clone(&fleet.shared), kafka.clone(), condition.clone());
+            move |host| host::HostRelay {
+                shared: Arc::clone(&shared),
+                host,
                 kafka: kafka.clone(),
                 condition: condition.clone(),
-            };
-            tasks.spawn_on(relay.run(stopping.clone()), fleet.handle());
-        }
+            }
+        };
+        tasks.spawn_on(relay_all(Arc::clone(&fleet.shared), of_host, stopping), fleet.handle());
         Ok(Self { stop, tasks, condition })
     }
 
@@ -88,5 +95,28 @@ impl Relay {
             ended.map_err(|_| Error::Closed)?;
         }
         Ok(())
+    }
+}
+
+/// Relays each host, those that are added later included, until it is to stop and all of them have ended.
+async fn relay_all(
+    shared: Arc<Shared>,
+    of_host: impl Fn(usize) -> host::HostRelay,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let (mut relays, mut count) = (JoinSet::new(), 0);
+    while !*stopping.borrow_and_update() {
+        for host in count..shared.topology().hosts.len() {
+            relays.spawn(of_host(host).run(stopping.clone()));
+            count = host + 1;
+        }
+        _ = timeout(NEW_HOSTS_EVERY, stopping.changed()).await;
+    }
+    while let Some(ended) = relays.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
     }
 }

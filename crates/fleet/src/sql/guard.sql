@@ -6,7 +6,7 @@ refusal AS (
     SELECT 1 AS reason, asked.shard, 0::bigint AS current
     FROM unnest($2::smallint[], $3::bigint[]) AS asked (shard, term)
     LEFT JOIN shards ON shards.shard = asked.shard
-    WHERE (shards.epoch, shards.term, shards.state) IS DISTINCT FROM ($1::bigint, asked.term, 'open')
+    WHERE (shards.epoch, shards.term) IS DISTINCT FROM ($1::bigint, asked.term) OR shards.state = 'closed'
     UNION ALL
     SELECT 2, asked.shard, newest.sequence
     FROM unnest($2::smallint[], $4::bigint[]) AS asked (shard, sequence)

@@ -34,6 +34,9 @@ pub(crate) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
 /// A host answers within its own timeouts; a connection that is silent for so much longer is lost.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The longest pause before a batch is tried again.
+const PAUSE_MAX: Duration = Duration::from_millis(200);
+
 /// Writes batches, each to some shards of one host.
 #[derive(Clone)]
 pub(crate) struct BatchWriter {
@@ -76,9 +79,30 @@ impl BatchWriter {
         Self { shared }
     }
 
-    /// Applies requests whose shards are on one host. One result for each, in order.
+    /// Applies requests whose shards were on one host when they came. One result for each, in order.
     pub(super) async fn write(&self, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
         let deadline = Instant::now() + self.shared.settings.timeouts.write;
+        self.write_until(deadline, requests).await
+    }
+
+    /// Applies requests that are on several hosts now, because a shard was moved: those of each host by themselves.
+    async fn write_apart(&self, deadline: Instant, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
+        let topology = self.shared.topology();
+        let mut by_host: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, request) in requests.iter().enumerate() {
+            let host = topology.host_of(topology.shard_of(request.follower));
+            by_host.entry(host).or_default().push(index);
+        }
+        let mut results: Vec<Option<Result<Receipt>>> = requests.iter().map(|_| None).collect();
+        for indexes in by_host.into_values() {
+            let own: Vec<&WriteRequest> = indexes.iter().map(|&index| requests[index]).collect();
+            let written = Box::pin(self.write_until(deadline, &own)).await;
+            indexes.into_iter().zip(written).for_each(|(index, result)| results[index] = Some(result));
+        }
+        results.into_iter().map(|result| result.expect("every request is on a host")).collect()
+    }
+
+    async fn write_until(&self, deadline: Instant, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
         let refuse = |error: &dyn Fn() -> Error| requests.iter().map(|_| Err(error())).collect();
         let mut pause = Duration::from_millis(2);
         loop {
@@ -104,8 +128,19 @@ impl BatchWriter {
                 return refuse(&|| copy_of(&error));
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_millis(200));
+            if !self.are_together(requests) {
+                return self.write_apart(deadline, requests).await;
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    /// Whether all requests are still on one host.
+    fn are_together(&self, requests: &[&WriteRequest]) -> bool {
+        let topology = self.shared.topology();
+        let mut hosts = requests.iter().map(|request| topology.host_of(topology.shard_of(request.follower)));
+        let first = hosts.next();
+        hosts.all(|host| Some(host) == first)
     }
 
     fn acknowledge(&self, plan: BatchPlan, epoch: Epoch) -> Vec<Result<Receipt>> {

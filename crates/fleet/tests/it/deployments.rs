@@ -146,6 +146,20 @@ impl Databases {
         Settings { read_connections: 6, write_connections: 4, ..Settings::new(self.url(0), hosts.into()) }
     }
 
+    /// The same with a third host, in the database of the catalog's server that has the catalog.
+    pub fn settings_with_third_host(&self) -> Settings {
+        let mut settings = self.settings();
+        settings.hosts.insert("c".to_owned(), self.url(0));
+        settings
+    }
+
+    /// A connection to a database with a name of its own, until it is dropped.
+    pub fn connection_named(&self, database: usize, name: &str) -> Client {
+        let mut config: Config = self.url(database).parse().unwrap();
+        config.application_name(name);
+        self.runtime.block_on(connect(config))
+    }
+
     /// Empties the deployment and begins a new epoch.
     pub fn reset(&self, epoch: i64) {
         // The marks first: a projection of the store before that is in the middle of something ends before rows are removed,

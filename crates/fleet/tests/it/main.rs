@@ -15,6 +15,7 @@ mod imports;
 mod kafka;
 mod late;
 mod lost_commits;
+mod moves;
 mod nodes;
 mod old_primary;
 mod processes;

@@ -38,6 +38,8 @@ mod purge_comment;
 mod remove_comment;
 mod restore;
 mod serve;
+#[cfg_attr(not(feature = "fleet"), path = "shards_without_fleet.rs")]
+mod shards;
 mod suggest;
 mod suggestions;
 mod unfollow;
@@ -98,6 +100,7 @@ commands! {
     config::Config,
     keys::Keys,
     fleet::Fleet,
+    shards::Shards,
     follow::Follow,
     unfollow::Unfollow,
     check::Check,

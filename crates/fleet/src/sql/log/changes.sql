@@ -2,7 +2,7 @@
 -- epoch has none.
 SELECT asked.shard, page.sequence, page.at, page.type, page.body
 FROM unnest($1::smallint[], $2::bigint[]) AS asked (shard, sequence)
-JOIN shards ON shards.shard = asked.shard AND shards.epoch = $4::bigint AND shards.state = 'open'
+JOIN shards ON shards.shard = asked.shard AND shards.epoch = $4::bigint AND shards.state <> 'closed'
 CROSS JOIN LATERAL (
     SELECT log.sequence, log.at, log.type, log.body
     FROM log

@@ -146,6 +146,9 @@ fn stats(observed: &Observed) -> Vec<Stat> {
             observed.at.elapsed().as_secs_f64(),
         ),
     ];
+    let closed = conditions().map(|condition| condition.shards_closed).sum::<u64>();
+    let help = "Shards that take no writes because they are being moved, or because a move was interrupted.";
+    stats.push(gauge("kinfolk_fleet_shards_closed", help, closed as f64));
     let help = "Shards whose writes are refused because their logs are full.";
     stats.push(gauge("kinfolk_fleet_full_logs", help, observed.status.full_logs as f64));
     if let Some(behind) = conditions().filter_map(|condition| condition.changes_behind).max() {
@@ -189,7 +192,7 @@ mod tests {
     }
 
     fn observed(shards: Vec<ShardStatus>) -> Observed {
-        let condition = HostCondition { changes_behind: Some(0), clock_lead: Duration::ZERO };
+        let condition = HostCondition { changes_behind: Some(0), ..HostCondition::default() };
         let host = HostStatus { name: "a".to_owned(), shards: shards.len(), condition: Ok(condition) };
         let status = FleetStatus {
             id_kind: IdKind::Integer,

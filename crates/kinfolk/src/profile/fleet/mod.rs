@@ -14,11 +14,14 @@ use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
-use kinfolk_core::{Deployment, EdgeKind, Error, IdKind, Keyring, Timestamp};
+use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, IdKind, Keyring, Shard, Timestamp};
 use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, Retention, Sasl, Settings};
 use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
-pub(crate) use kinfolk_fleet::{CheckReport, FleetStatus, HostStatus, ShardStatus, Warmed};
+pub(crate) use kinfolk_fleet::{
+    CheckReport, FleetStatus, HostStatus, MoveStatus, MoveStep, PlannedMove, ShardStatus, Warmed,
+    plan_balance,
+};
 
 pub(crate) use self::background::relay_behind;
 
@@ -83,6 +86,13 @@ impl FleetProfile {
         })
     }
 
+    /// The fleet that the configuration names, for a command that needs one.
+    pub(crate) fn required(context: &Context) -> Result<Self> {
+        let message =
+            "no fleet is configured; set fleet.catalog and fleet.hosts in a file, and name it with --config";
+        Self::of(context).ok_or_else(|| UsageError(message.to_owned()).into())
+    }
+
     /// The names of its hosts.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
         self.settings.hosts.keys().map(String::as_str)
@@ -118,6 +128,32 @@ impl FleetProfile {
         progress: &dyn Fn(Progress),
     ) -> kinfolk_core::Result<Warmed> {
         self.open_for_tools()?.warm(input, progress)
+    }
+
+    /// The state of the deployment, and the moves of its shards.
+    pub(crate) fn shards(&self) -> kinfolk_core::Result<(FleetStatus, Vec<MoveStatus>)> {
+        let store = self.open_for_tools()?;
+        store.status_and_moves()
+    }
+
+    /// Moves a shard to another host.
+    pub(crate) fn move_shard(
+        &self,
+        shard: u16,
+        to: &str,
+        progress: &dyn Fn(Progress),
+    ) -> kinfolk_core::Result<()> {
+        self.open_for_tools()?.move_shard(Shard(shard), to, progress)
+    }
+
+    /// Gives up the move of a shard.
+    pub(crate) fn abort_move(&self, shard: u16) -> kinfolk_core::Result<()> {
+        self.open_for_tools()?.abort_move(Shard(shard))
+    }
+
+    /// Begins a new epoch, after a restore.
+    pub(crate) fn begin_epoch(&self) -> kinfolk_core::Result<Epoch> {
+        self.open_for_tools()?.begin_epoch_and_wait()
     }
 
     fn open_for_tools(&self) -> kinfolk_core::Result<Fleet> {

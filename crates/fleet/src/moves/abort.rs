@@ -1,0 +1,55 @@
+//! Giving a move up: the copy is dropped, and the shard is open where it was.
+
+use kinfolk_core::Error;
+
+use super::{Mover, TRANSACTION_MAX, erase};
+use crate::postgres::{Failure, Pooled};
+
+impl Mover<'_> {
+    pub(super) async fn abort(&self) -> Result<(), Failure> {
+        let (_, term) = self.shared.catalog().assignment(self.moved.shard).await.map_err(Failure::Final)?;
+        // First the copy: without it, no process that is still at the move can open it.
+        if term != self.moved.term || !self.drop_copy().await? {
+            let (shard, host) = (self.moved.shard.0, &self.moved.to);
+            let detail =
+                format!("shard {shard} is open on host {host} already: finish the move, then move it back");
+            return Err(Failure::Final(Error::InvalidInput { detail }));
+        }
+        self.reopen().await?;
+        erase(&self.to, self.moved.shard).await?;
+        self.shared.catalog().end_move(&self.moved).await.map_err(Failure::Transient)
+    }
+
+    /// Drops what makes the copy one, unless it is open. Returns whether it is not.
+    async fn drop_copy(&self) -> Result<bool, Failure> {
+        let shard = self.number_of_shard();
+        let to = &self.to;
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&to.name, &error);
+        let dropped = to.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
+            let client = connection.client();
+            client.execute("DELETE FROM incoming WHERE shard = $1", &[&shard]).await.map_err(failed)?;
+            client.execute("DELETE FROM incoming_marks WHERE shard = $1", &[&shard]).await.map_err(failed)?;
+            // After the row is gone, nobody opens the shard; if it was opened before, this is seen here.
+            let open = "SELECT EXISTS (SELECT FROM shards WHERE shard = $1)";
+            Ok(!client.query_one(open, &[&shard]).await.map_err(failed)?.get::<_, bool>(0))
+        });
+        dropped.await
+    }
+
+    /// Lets the shard be written on its old host again.
+    pub(super) async fn reopen(&self) -> Result<(), Failure> {
+        let (shard, term, number) = (self.number_of_shard(), self.moved.term, self.number.get());
+        let from = &self.from;
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&from.name, &error);
+        let reopened = from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
+            let client = connection.client();
+            let end = "DELETE FROM outgoing WHERE shard = $1 AND mover = $2";
+            if client.execute(end, &[&shard, &number]).await.map_err(failed)? == 0 {
+                return Err(self.replaced());
+            }
+            let open = "UPDATE shards SET state = 'open' WHERE shard = $1 AND term = $2";
+            client.execute(open, &[&shard, &term]).await.map(drop).map_err(failed)
+        });
+        reopened.await
+    }
+}
