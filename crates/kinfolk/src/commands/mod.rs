@@ -32,6 +32,7 @@ mod keys;
 mod known_followers;
 mod lock_comments;
 mod pages;
+mod plan;
 mod post;
 mod posts;
 mod purge_comment;
@@ -101,6 +102,7 @@ commands! {
     keys::Keys,
     fleet::Fleet,
     shards::Shards,
+    plan::Plan,
     follow::Follow,
     unfollow::Unfollow,
     check::Check,

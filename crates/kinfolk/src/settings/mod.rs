@@ -26,7 +26,7 @@ pub(crate) use store::TuningArguments;
 pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
 #[cfg(feature = "fleet")]
 pub(crate) use table::{Kafka, Redis};
-pub(crate) use value::{LogFormat, Role, Value};
+pub(crate) use value::{Bytes, Fraction, LogFormat, Role, Span, Value};
 
 use self::file::FileText;
 use crate::failure::UsageError;

@@ -29,5 +29,5 @@ fn every_example_works() {
         assert!(!stderr.contains("kinfolk: "), "{script}\n{stderr}");
         examples += 1;
     }
-    assert_eq!(examples, 10);
+    assert_eq!(examples, 11);
 }

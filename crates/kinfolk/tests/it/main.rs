@@ -16,6 +16,7 @@ mod free_space;
 mod fuzz;
 mod interrupt;
 mod malformed;
+mod plan;
 mod posts;
 mod queries;
 mod real_data;

@@ -297,6 +297,7 @@ fn help_and_version() {
         "demo",
         "config",
         "keys",
+        "plan",
     ];
     for command in commands {
         assert!(help.contains(&format!("  {command} ")), "{command}");
