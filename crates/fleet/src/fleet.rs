@@ -19,7 +19,7 @@ use crate::check::{Filters, Layers, ShardCounts};
 use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::{Acknowledged, Staleness, sample};
 use crate::write::Writers;
-use crate::{FleetStatus, NewDeployment, Settings};
+use crate::{FleetStatus, Initialized, NewDeployment, Settings};
 
 /// Walks for suggestions that run at once.
 const WALKS_MAX: usize = 2;
@@ -109,7 +109,7 @@ struct StoreRuntime(
 
 impl Fleet {
     /// Creates a deployment: see [`Catalog::init`].
-    pub fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
+    pub fn init(settings: &Settings, new: NewDeployment) -> Result<Initialized> {
         runtime(1)?.block_on(Catalog::init(settings, new))
     }
 

@@ -48,7 +48,7 @@ mod write;
 pub use budgets::BudgetReport;
 pub use bulk::{Edges, Import};
 pub use cache::{CacheFeed, CacheState, CacheVerdict, CheckReport, FillOutcome, Warmed};
-pub use catalog::{Catalog, NewDeployment};
+pub use catalog::{Catalog, Initialized, NewDeployment};
 pub use check::{FilterSettings, FilterState, FilterVerdict, Filtering, LayerStates, ShardVerdict};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};

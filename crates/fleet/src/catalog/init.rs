@@ -23,11 +23,20 @@ pub struct NewDeployment {
     pub shards: NonZeroU16,
 }
 
+/// What [`Catalog::init`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initialized {
+    /// It has created a deployment.
+    Created,
+    /// It has brought schemas up to date, or added hosts to a deployment that was there.
+    Updated,
+}
+
 impl Catalog {
     /// Creates a deployment; what an interrupted run has left is completed. Where there is a deployment already, its schemas are
     /// brought to the newest version, and hosts that it does not have yet are added, without shards. If there is nothing to do, or if a
     /// database belongs to others, it is refused, and nothing is changed.
-    pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
+    pub async fn init(settings: &Settings, new: NewDeployment) -> Result<Initialized> {
         let shards = new.shards.get();
         if shards > SHARDS_MAX {
             let detail = format!(
@@ -48,7 +57,8 @@ impl Catalog {
             let named = settings.hosts.keys().map(String::as_str).zip(&mut hosts).collect();
             let has_added = add_hosts(&client, identity, named).await?;
             let detail = "the catalog has a deployment already: see 'kinfolk fleet status'".into();
-            return if was_older || has_added { Ok(()) } else { Err(Error::InvalidStore { detail }) };
+            let is_new = was_older || has_added;
+            return if is_new { Ok(Initialized::Updated) } else { Err(Error::InvalidStore { detail }) };
         }
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
@@ -60,7 +70,7 @@ impl Catalog {
             schema::HOST.apply(host, new.id_kind).await?;
             prepare_host(host, (identity, name), epoch, &held, shards).await?;
         }
-        publish(&mut client, epoch, &names, shards).await
+        publish(&mut client, epoch, &names, shards).await.map(|()| Initialized::Created)
     }
 }
 

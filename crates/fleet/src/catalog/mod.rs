@@ -10,7 +10,7 @@ use std::time::Duration;
 use kinfolk_core::{Clock, Epoch, Error, IdKind, Keyring, Result, SigningKey, SystemClock};
 use tokio_postgres::Client;
 
-pub use init::NewDeployment;
+pub use init::{Initialized, NewDeployment};
 pub(crate) use moves::Move;
 pub(crate) use topology::{Topology, connect_to_host};
 

@@ -114,7 +114,8 @@ impl Schema {
                 "schema {name} has version {applied}, this program needs {known}: run 'kinfolk fleet init' of this program"
             )
         } else if needed > known {
-            format!("schema {name} has version {applied}, this program knows {known}: use a newer program")
+            let newest = applied.max(needed);
+            format!("schema {name} has version {newest}, this program knows {known}: use a newer program")
         } else {
             return Ok(());
         };

@@ -298,6 +298,8 @@ fn help_and_version() {
         "config",
         "keys",
         "plan",
+        "fleet",
+        "shards",
     ];
     for command in commands {
         assert!(help.contains(&format!("  {command} ")), "{command}");

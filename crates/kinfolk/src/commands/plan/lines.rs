@@ -70,7 +70,7 @@ fn filters(planned: &Planned) -> Vec<Line> {
             "filters of all edges",
             Amount::Bytes(filter.all),
             Exact,
-            "edges × 1.25, to have room × 10 bits",
+            "edges × 1.25 (room to grow) × 10 bits",
         ),
         line(
             "the same at 0.1 %",

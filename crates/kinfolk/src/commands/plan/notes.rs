@@ -121,7 +121,7 @@ fn growth(planned: &Planned) -> Option<String> {
 }
 
 fn origins() -> String {
-    "measured: on two cores, with graphs that fit in memory; one api process. assumed: with the flags of 'kinfolk plan \
-     --help', which were not measured at this size. edges are taken to be spread evenly over shards, and shards over hosts"
+    "measured: on two cores, with graphs that fit in memory; one api process. assumed: figures of machines and traffic that \
+     were not measured at this size; most are flags, see 'kinfolk plan --help'. edges are taken to be spread evenly over shards, and shards over hosts"
         .to_owned()
 }

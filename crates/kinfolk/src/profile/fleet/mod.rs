@@ -19,7 +19,7 @@ use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, 
 use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(crate) use kinfolk_fleet::{
-    CheckReport, FleetStatus, HostStatus, MoveStatus, MoveStep, PlannedMove, ShardStatus, Warmed,
+    CheckReport, FleetStatus, HostStatus, Initialized, MoveStatus, MoveStep, PlannedMove, ShardStatus, Warmed,
     plan_balance,
 };
 
@@ -98,11 +98,10 @@ impl FleetProfile {
         self.settings.hosts.keys().map(String::as_str)
     }
 
-    /// Creates the deployment; returns the kind of its ids.
-    pub(crate) fn init(&self, shards: NonZeroU16) -> kinfolk_core::Result<IdKind> {
+    /// Creates the deployment, or brings it up to date; returns the kind of ids that was asked for.
+    pub(crate) fn init(&self, shards: NonZeroU16) -> kinfolk_core::Result<(Initialized, IdKind)> {
         let id_kind = self.ids.unwrap_or(IdKind::Integer);
-        Fleet::init(&self.settings, NewDeployment { id_kind, shards })?;
-        Ok(id_kind)
+        Ok((Fleet::init(&self.settings, NewDeployment { id_kind, shards })?, id_kind))
     }
 
     /// The state of the deployment, of hosts that do not answer, too.

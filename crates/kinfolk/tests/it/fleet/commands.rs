@@ -63,7 +63,7 @@ fn schemas_of_other_versions_are_refused() {
         };
         set(99);
         let message = refused(&sandbox, "");
-        let expected = format!("schema {schema} has version 99, this program knows 1: use a newer program");
+        let expected = format!("schema {schema} has version 99, this program knows 2: use a newer program");
         assert!(message.contains(&expected), "{message}");
         set(1);
     }

@@ -13,4 +13,5 @@ mod processes;
 mod readiness;
 mod same_results;
 mod scenarios;
+mod shards;
 mod spread;
