@@ -16,6 +16,7 @@ use crate::background::Background;
 use crate::cache::{Cache, fill, report};
 use crate::catalog::{Catalog, Topology};
 use crate::check::{Filters, Layers, ShardCounts};
+use crate::hot::Hot;
 use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::{Acknowledged, Staleness, sample};
 use crate::write::Writers;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) cache: Option<Cache>,
     /// What the shards have said of checks.
     pub(crate) shard_counts: ShardCounts,
+    /// Answers about accounts that are read often.
+    pub(crate) hot: Hot,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -153,6 +156,7 @@ impl Fleet {
         let open = |redis| Cache::open(redis, runtime.handle());
         let cache = settings.redis.as_ref().map(open).transpose()?;
         let shared = Arc::new(Shared {
+            hot: Hot::new(settings.hot_reads),
             settings,
             clock,
             statements: Statements::new(topology.id_kind),

@@ -15,6 +15,7 @@
 //! | `budgets` | rate limits of all processes together, in Redis |
 //! | `redis` | a client of Redis Cluster |
 //! | `read` | reads that show at least a frontier |
+//! | `hot` | first pages and counts of accounts that are read often, kept for a moment |
 //! | `log` | the change log: entries, pages, retention |
 //! | `relay` | hands the logs to the topic |
 //! | `topic` | the Kafka topic: its messages, its creation, reading it |
@@ -32,6 +33,7 @@ mod cache;
 mod catalog;
 mod check;
 mod fleet;
+mod hot;
 mod log;
 mod moves;
 mod postgres;
@@ -51,6 +53,7 @@ pub use cache::{CacheFeed, CacheState, CacheVerdict, CheckReport, FillOutcome, W
 pub use catalog::{Catalog, Initialized, NewDeployment};
 pub use check::{FilterSettings, FilterState, FilterVerdict, Filtering, LayerStates, ShardVerdict};
 pub use fleet::Fleet;
+pub use hot::{HotState, HotVerdict};
 pub use log::{LoggedChange, Retention, Trimmed};
 pub use moves::{MoveStatus, MoveStep, PlannedMove, plan_balance};
 pub use postgres::Query;

@@ -27,6 +27,9 @@ pub struct Settings {
     pub threads: usize,
     /// A shard refuses writes while its log has so many changes: what reads it is away, and trimming waits for that.
     pub log_changes_max: u64,
+    /// An account whose first page of followers or whose counts are read so often in a second is hot: they are kept for a moment. None
+    /// is, without a number.
+    pub hot_reads: Option<u32>,
     /// Where following sets are cached, if they are.
     pub redis: Option<Redis>,
     /// How long things may take.
@@ -45,6 +48,7 @@ impl Settings {
             write_connections: 8,
             threads: 2,
             log_changes_max: 10_000_000,
+            hot_reads: Some(8),
             redis: None,
             timeouts: Timeouts::default(),
         }

@@ -167,6 +167,11 @@ impl Reader {
         }
     }
 
+    /// The same read, which must show at least another frontier.
+    pub(crate) fn showing(self, at_least: Frontier) -> Self {
+        Self { at_least, ..self }
+    }
+
     /// Asks a host until it may answer, for as long as reads wait.
     pub(crate) async fn ask(
         &self,

@@ -13,4 +13,5 @@ mod staleness;
 
 pub(crate) use acknowledged::Acknowledged;
 pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};
-pub(crate) use staleness::{Sampled, Staleness, sample};
+pub(crate) use lists::Page;
+pub(crate) use staleness::{STALENESS_MAX, Sampled, Staleness, sample};

@@ -11,6 +11,7 @@ use super::freshness::Reader;
 use super::lists::Page;
 use super::overlap::Wanted;
 use crate::Fleet;
+use crate::hot::{CountsOf, FirstPage};
 use crate::postgres::Failure;
 
 impl Fleet {
@@ -54,6 +55,10 @@ impl EdgeStore for Fleet {
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
+        if let Some(question) = FirstPage::of_list(list, after, limit) {
+            let page = self.ask_hot(|shared| &shared.hot.first_pages, question, at_least).await?;
+            return Ok(page.to_vec());
+        }
         self.read(at_least, move |reader| async move { reader.list(list, Page { after, limit }).await }).await
     }
 
@@ -89,6 +94,11 @@ impl EdgeStore for Fleet {
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
+        // A statement about many users costs no more for those that are hot.
+        if let &[of] = of {
+            let counts = self.ask_hot(|shared| &shared.hot.counts, CountsOf { kind, of }, at_least).await?;
+            return Ok(vec![counts]);
+        }
         let of: Arc<[Id]> = of.into();
         self.read(at_least, move |reader| {
             let of = Arc::clone(&of);

@@ -115,6 +115,12 @@ impl Staleness {
         self.0.borrow().full.len()
     }
 
+    /// Everything that was committed before this is in the follower side of a host, as far as anybody knows.
+    pub(crate) fn shows_until(&self, epoch: Epoch, host: &str) -> Option<Instant> {
+        let sampled = self.0.borrow();
+        sampled.hosts.get(host).filter(|_| sampled.epoch == Some(epoch))?.shows_until
+    }
+
     /// Whether the follower side of a host is within the bound.
     pub(super) fn is_recent(&self, epoch: Epoch, host: &str) -> bool {
         let sampled = self.0.borrow();

@@ -7,7 +7,7 @@ use kinfolk_conformance::suite::{self, Case, CaseScope};
 use kinfolk_conformance::{
     SEED, StoreFactory, concurrent_histories, concurrent_histories_with_timeouts, graph_histories,
 };
-use kinfolk_fleet::Fleet;
+use kinfolk_fleet::{Fleet, Settings};
 
 use crate::deployments::{Projecting, Stores, patient, servers};
 
@@ -48,9 +48,27 @@ suite_tests! {
     the_suite_passes_with_the_last_setting_and_lag: 3, Projecting::Late(SEED + 3);
 }
 
-fn histories_agree(projecting: Projecting) {
+/// Every account is hot from its first read on.
+fn all_hot(settings: Settings) -> Settings {
+    Settings { hot_reads: Some(1), ..patient(settings) }
+}
+
+#[test]
+fn the_suite_passes_with_hot_accounts_and_lag() {
     let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 4, projecting).with_settings(patient);
+    let stores = Stores::new(servers, 4, Projecting::Late(SEED)).with_settings(all_hot);
+    let make = |ids, clock| stores.make(ids, clock);
+    all_pass(&suite::graph(), CaseScope::all().next().unwrap(), &make);
+}
+
+#[test]
+fn histories_of_hot_accounts_with_lag_agree_with_the_model() {
+    histories_agree(Projecting::Late(SEED), all_hot);
+}
+
+fn histories_agree(projecting: Projecting, settings: fn(Settings) -> Settings) {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, projecting).with_settings(settings);
     let make = |ids, clock| stores.make(ids, clock);
     graph_histories(&make, Some(&|store| stores.reopen(store)), 15, SEED);
     concurrent_histories(&make, 8, SEED);
@@ -59,12 +77,12 @@ fn histories_agree(projecting: Projecting) {
 
 #[test]
 fn histories_agree_with_the_model() {
-    histories_agree(Projecting::AtOnce);
+    histories_agree(Projecting::AtOnce, patient);
 }
 
 #[test]
 fn histories_with_lag_agree_with_the_model() {
-    histories_agree(Projecting::Late(SEED));
+    histories_agree(Projecting::Late(SEED), patient);
 }
 
 /// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one. With `KINFOLK_FLEET_SUITE=whole`

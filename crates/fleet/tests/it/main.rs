@@ -13,6 +13,7 @@ mod explain;
 mod filters;
 mod imports;
 mod kafka;
+mod large;
 mod late;
 mod lost_commits;
 mod moves;

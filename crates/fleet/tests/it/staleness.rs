@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kinfolk_conformance::{SimulatedClock, block_on, edge, user};
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Frontier, IdKind};
-use kinfolk_fleet::{Fleet, LogSource, Projection};
+use kinfolk_fleet::{Fleet, LogSource, Projection, Settings};
 
 use crate::deployments::{Projecting, Stores, servers};
 use crate::projection::{followers_of_0, write};
@@ -38,8 +38,19 @@ fn follower_sides_are_refused(store: &Fleet, seen: &Frontier) {
 
 #[test]
 fn a_follower_side_that_is_late_is_not_read() {
+    late_sides_are_refused(None);
+}
+
+/// What is kept of an account that is read often is no older than the host may be.
+#[test]
+fn a_late_follower_side_of_a_hot_account_is_not_read() {
+    late_sides_are_refused(Some(1));
+}
+
+fn late_sides_are_refused(hot_reads: Option<u32>) {
     let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 4, Projecting::Never);
+    let stores = Stores::new(servers, 4, Projecting::Never)
+        .with_settings(move |settings| Settings { hot_reads, ..settings });
     let store = stores.make(IDS, Arc::new(SimulatedClock::default()));
     let projection = project(&store);
     let first = write(&store, EdgeAction::Follow, 1, 0).into();

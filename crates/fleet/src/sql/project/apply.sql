@@ -48,11 +48,18 @@ steps AS (
     SELECT shard, kind, followee, 1 FROM added
 )
 INSERT INTO follower_counts (shard, kind, followee, bucket, count)
-SELECT shard, kind, followee, 0, sum(step)
+SELECT
+    shard,
+    kind,
+    followee,
+    -- The row is locked until the transaction ends. Several processes that project different sources would wait for each other
+    -- at an account that all of them have changes of: each counts it in a bucket of its own. A bucket may be negative, the sum never.
+    CASE WHEN count(*) < 8 THEN 0 ELSE 1 + pg_backend_pid() % 15 END,
+    sum(step)
 FROM steps
 GROUP BY shard, kind, followee
 HAVING sum(step) <> 0
--- In the order of the key, so that two projections of one followee never wait for each other in a circle.
+-- In the order of the key, so that two projections never wait for each other in a circle: each has one bucket of a followee.
 ORDER BY shard, kind, followee
 ON CONFLICT (shard, kind, followee, bucket)
 DO UPDATE SET count = follower_counts.count + EXCLUDED.count

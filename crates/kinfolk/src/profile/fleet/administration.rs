@@ -15,6 +15,7 @@ use kinfolk_server::{
 use super::FleetProfile;
 use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
 use super::budgets::budget_stats;
+use super::hot::hot_stats;
 use super::layers::layer_stats;
 use crate::profile::files::StoreFiles;
 
@@ -49,6 +50,7 @@ impl Administration for FleetAdministration {
     fn stats(&self) -> Vec<Stat> {
         let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
         stats.extend(layer_stats(&self.files.store.layer_states()));
+        stats.extend(hot_stats(&self.files.store.hot_state()));
         stats.extend(self.budgets.iter().flat_map(|budgets| budget_stats(budgets.counts())));
         stats
     }
@@ -171,7 +173,7 @@ mod tests {
     use kinfolk_core::{Epoch, IdKind, Shard};
     use kinfolk_fleet::{
         CacheState, CacheVerdict, FillOutcome, FilterState, FilterVerdict, FleetStatus, HostCondition,
-        LayerStates, ProcessStatus, ShardVerdict,
+        HotState, HotVerdict, LayerStates, ProcessStatus, ShardVerdict,
     };
     use kinfolk_server::{ExchangeCounts, Metrics, StatKind};
 
@@ -238,6 +240,8 @@ mod tests {
         const LATENCIES: &str = "kinfolk_layer_duration_seconds_bucket";
         let mut stats = stats(&observed(vec![shard(0, 5, Some(5)), shard(1, 9, Some(8))]));
         stats.extend(layer_stats(&layer_states()));
+        let verdicts = HotVerdict::ALL.map(|verdict| (verdict, 0));
+        stats.extend(hot_stats(&HotState { verdicts, entries: 0 }));
         stats.extend(budget_stats(ExchangeCounts::default()));
         let mut shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
         assert!(shown.remove(LATENCIES), "the dashboard does not show the latencies of the layers");

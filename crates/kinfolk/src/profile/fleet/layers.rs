@@ -60,7 +60,7 @@ fn cache_stats(state: &CacheState) -> Vec<Stat> {
 }
 
 /// A counter for each name.
-fn by_name<const N: usize>(
+pub(super) fn by_name<const N: usize>(
     metric: &'static str,
     label: &'static str,
     help: &'static str,

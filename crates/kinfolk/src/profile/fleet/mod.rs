@@ -3,6 +3,7 @@
 mod administration;
 mod background;
 mod budgets;
+mod hot;
 mod layers;
 
 use std::io::{Read, Write};
