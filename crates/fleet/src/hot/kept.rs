@@ -17,7 +17,7 @@ use super::Question;
 const RENEWED_AFTER: Duration = Duration::from_millis(50);
 
 /// It is used for so long at most: meanwhile nobody waits for the read that renews it.
-const KEPT_FOR: Duration = Duration::from_millis(200);
+const KEPT_FOR: Duration = Duration::from_millis(100);
 
 /// Where an account is: an answer from elsewhere is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
