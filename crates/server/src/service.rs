@@ -330,8 +330,13 @@ impl<S: Store> Door<S> {
         self.closing.store(true, Ordering::Release);
     }
 
+    /// Whether the process is about to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
     /// Whether a load balancer may send requests here.
     pub fn is_ready(&self) -> bool {
-        self.service.get().is_some() && !self.closing.load(Ordering::Acquire)
+        self.service.get().is_some() && !self.is_closing()
     }
 }

@@ -67,8 +67,9 @@ pub async fn run<S: Store>(
         quotas: Arc::default(),
     });
     let tls = tls.map(TlsAcceptor::from);
-    // A token of these threads: if one of them fails, the others are stopped.
-    let working = stop.child_token();
+    // A token of these threads: if one of them fails, the others are stopped. Not a child of `stop`: a client whose idle connection
+    // is closed must not find this process again, so the listener goes first.
+    let working = CancellationToken::new();
     let workers = (0..threads)
         .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), working.clone()))
         .collect::<io::Result<Vec<_>>>()?;

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
 
 use super::exchange::Exchange;
 use super::hyper_socket::HyperSocket;
@@ -41,11 +42,11 @@ pub(crate) async fn accept<S: Store>(
     tls: Option<Arc<ServerConfig>>,
     shared: Shared<S>,
     router: Router,
+    stop: CancellationToken,
 ) {
     let tls = tls.map(TlsAcceptor::from);
     let permits = Arc::new(Semaphore::new(shared.settings.connections_max));
     let mut connections = JoinSet::new();
-    let stop = shared.stop.clone();
     loop {
         let accepted = async {
             let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
@@ -72,7 +73,9 @@ pub(crate) async fn accept<S: Store>(
             }
         }
     }
+    // In this order: a client whose idle connection is closed does not find this process again.
     drop(listener);
+    shared.stop.cancel();
     let all = async { while connections.join_next().await.is_some() {} };
     if timeout(shared.settings.drain_timeout, all).await.is_err() {
         tracing::warn!("some requests were still running when the time to finish them was over");

@@ -131,6 +131,7 @@ impl Default for RestSettings {
 struct Rest<S: Store> {
     door: Arc<Door<S>>,
     settings: RestSettings,
+    /// Connections end: no more are accepted by then.
     stop: CancellationToken,
     tail: tail::Tail,
     jobs: Arc<Semaphore>,
@@ -142,12 +143,12 @@ struct Rest<S: Store> {
 type Shared<S> = Arc<Rest<S>>;
 
 impl<S: Store> Rest<S> {
-    fn new(door: Arc<Door<S>>, settings: RestSettings, stop: CancellationToken, api: OpenApi) -> Shared<S> {
+    fn new(door: Arc<Door<S>>, settings: RestSettings, api: OpenApi) -> Shared<S> {
         let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
         Arc::new(Self {
             door,
             settings,
-            stop,
+            stop: CancellationToken::new(),
             tail: tail::Tail::default(),
             jobs: Arc::new(Semaphore::new(JOBS_MAX)),
             output: Arc::new(output),
@@ -166,7 +167,7 @@ pub async fn serve<S: Store>(
     stop: CancellationToken,
 ) {
     let routes = if settings.is_system_only { routes::system_only::<S>() } else { routes::all::<S>() };
-    let shared = Rest::new(door, settings, stop, routes.api.clone());
+    let shared = Rest::new(door, settings, routes.api.clone());
     let router = routes::finish(routes, &shared);
-    connection::accept(listener, tls, shared, router).await;
+    connection::accept(listener, tls, shared, router, stop).await;
 }

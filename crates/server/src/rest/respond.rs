@@ -53,7 +53,8 @@ pub(crate) async fn respond<S: Store>(
     span.in_scope(|| finish(&mut response, &request_id));
     // hyper ends a connection whose request it can't read to the end by itself.
     let is_left_unread = body_bytes > BUFFER_BYTES_MAX as u64 && exchange.lacks_body();
-    if has_hosts || is_left_unread || exchange.is_out_of_step() {
+    // A client that knows nothing of readiness moves on between two requests, while its next connection is still accepted.
+    if has_hosts || is_left_unread || exchange.is_out_of_step() || shared.door.is_closing() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(|body| ResponseBody { body, exchange })

@@ -187,7 +187,6 @@ mod tests {
 
     use kinfolk_conformance::{ModelStore, SimulatedClock};
     use kinfolk_core::{Context, IdKind, Keyring, SigningKey};
-    use tokio_util::sync::CancellationToken;
     use utoipa::openapi::OpenApi;
 
     use super::super::endpoint::Cost;
@@ -212,7 +211,7 @@ mod tests {
         let service = Service::new(context, settings, access, Arc::new(NoAdministration));
         // A stream that waits says so at once.
         let settings = RestSettings { keep_alive_interval: Duration::ZERO, ..RestSettings::default() };
-        let shared = Rest::new(Door::closed(), settings, CancellationToken::new(), OpenApi::default());
+        let shared = Rest::new(Door::closed(), settings, OpenApi::default());
         let call = Call {
             service: Arc::new(service),
             permit: caller.permit(Scope::Read).unwrap(),

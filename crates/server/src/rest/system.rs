@@ -35,8 +35,9 @@ async fn health(_: NoQuery) -> Response {
     responses((status = 200, description = "The server is ready", body = Status)))]
 async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
     if !shared.door.is_ready() {
+        let reason = || "this process is stopping: send requests to another one".to_owned();
         let is_loaded = shared.door.service().is_some();
-        return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
+        return Err(Failure(if is_loaded { Error::NotReady { reason: reason() } } else { Error::Loading }));
     }
     if let Some(reason) = shared.door.service().and_then(|service| service.failure()) {
         return Err(Failure(Error::ReadOnly { reason }));

@@ -28,9 +28,18 @@ fn before_the_store_is_loaded() {
 #[test]
 fn a_closing_server_serves_but_wants_no_more() {
     let server = Server::start();
+    let mut kept = server.connect();
+    let served = kept.request("GET", "/v1/users/1/counts", &[], b"");
+    assert_eq!((served.status, served.header("connection")), (200, None));
     server.door.close();
-    assert_eq!(server.get("/readyz").refusal(), (503, "closed".to_owned()));
+    let answer = server.get("/readyz");
+    assert_eq!(answer.problem(), "not_ready");
+    assert!(answer.json()["detail"].as_str().unwrap().contains("is stopping"), "{answer:?}");
     assert_eq!(server.get("/healthz").status, 200);
+    // A connection that is kept is ended after a response, and further ones are accepted.
+    let served = kept.request("GET", "/v1/users/1/counts", &[], b"");
+    assert_eq!((served.status, served.header("connection")), (200, Some("close")));
+    assert!(kept.is_closed());
     assert_eq!(server.get("/v1/users/1/counts").status, 200);
 }
 
