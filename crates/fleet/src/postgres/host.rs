@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use kinfolk_core::{Clock, Error, Result};
+use tokio_postgres::config::LoadBalanceHosts;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row, Statement};
 
@@ -124,6 +125,8 @@ impl Host {
         );
         let mut config = configured(target, &options, timeouts.connect)?;
         config.application_name(application_name(&settings.role));
+        // Each server that is named may take its time to refuse.
+        let create = timeouts.connect * server_count(&config).max(1);
         let pool = |size, hook: Option<Hook>| -> Result<Pool> {
             let manager = Manager::from_config(
                 config.clone(),
@@ -134,7 +137,7 @@ impl Host {
                 .max_size(size)
                 .runtime(Runtime::Tokio1)
                 .wait_timeout(Some(timeouts.statement))
-                .create_timeout(Some(timeouts.connect));
+                .create_timeout(Some(create));
             let builder = hook.into_iter().fold(builder, deadpool_postgres::PoolBuilder::post_create);
             builder.build().map_err(|error| Error::InvalidStore { detail: error.to_string() })
         };
@@ -352,15 +355,26 @@ fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Co
         None => options.to_owned(),
     };
     config.options(options).application_name("kinfolk").connect_timeout(connect);
+    if server_count(&config) > 1 {
+        // The first one named may be silent, as an old primary is whose machine has failed: it must not be the first to be tried
+        // every time.
+        config.load_balance_hosts(LoadBalanceHosts::Random);
+    }
     // A connection whose other end has vanished is closed about as fast as a statement times out.
     config.tcp_user_timeout(connect + Duration::from_secs(1));
     Ok(config)
 }
 
+/// How many servers a connection string names.
+fn server_count(config: &Config) -> u32 {
+    config.get_hosts().len().max(config.get_hostaddrs().len()) as u32
+}
+
 /// A connection outside of any pool, for the catalog and for creating schemas. Its errors say why: they go to operators.
 pub(crate) async fn connect(target: Target<'_>, timeout: Duration) -> Result<Client> {
     let config = configured(target, &pool_options(target.schema), timeout)?;
-    let connected = tokio::time::timeout(timeout, config.connect(target.encryption.clone())).await;
+    let limit = timeout * server_count(&config).max(1);
+    let connected = tokio::time::timeout(limit, config.connect(target.encryption.clone())).await;
     let because = |reason: &str| super::unavailable(&format!("{} ({reason})", target.what), reason);
     let (client, driver) = connected.map_err(|_| because("the connection timed out"))?.map_err(|error| {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
