@@ -5,36 +5,28 @@
 //! connections and knowledge of its own. A fifth of the checks and more are of pairs that were changed within the last five seconds
 //! through the store that writes.
 
-mod faults;
-mod history;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
-use std::process::{Child, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{block_on, edge, user};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Frontier, IdKind, Position};
-use kinfolk_fleet::{
-    CacheFeed, CacheVerdict, FilterSettings, FilterVerdict, Filtering, Fleet, Kafka, NewDeployment,
-    Projection, Redis, Relay, Settings, ShardVerdict, TopicSource,
-};
-use rustix::process::{Pid, Signal, kill_process};
+use kinfolk_fleet::{CacheVerdict, FilterSettings, FilterVerdict, Fleet, NewDeployment, ShardVerdict};
 
-use self::faults::Fault;
-use self::history::{History, Made};
-use crate::deployments::{Databases, process, servers, settings_of_process};
+use crate::deployments::{Databases, asked, servers};
+use crate::history::{History, Read};
 use crate::kafka::Cluster;
+use crate::layer_faults::{LayerFault, Layers};
 use crate::nodes::{Nodes, nodes};
 use crate::processes::Random;
+use crate::workers::{Worker, reader};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const IDS: IdKind = IdKind::Integer;
 const SHARDS: u16 = 8;
-const TOPIC: &str = "kinfolk.changes";
 
 /// Users whose pairs change all the time, and users who change only now and then.
 const BUSY: u64 = 60;
@@ -52,68 +44,9 @@ const BULK: u64 = 100;
 /// What was changed within this is asked for more often.
 const RECENT: Duration = Duration::from_secs(5);
 
-/// Set for the process that the test starts from its own binary.
-const CHILD: &str = "KINFOLK_FLEET_FEED";
-const BROKERS: &str = "BROKERS";
-const NODES: &str = "NODES";
-
-/// A number from the environment, for recorded runs.
-fn asked(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
-}
-
-fn redis(nodes: &str) -> Redis {
-    // Sets end soon, so that there are always some to be filled.
-    let keep = Duration::from_secs(5);
-    Redis { keep, fills_per_second: 300, ..Redis::new(nodes.split(',')) }
-}
-
-/// Relays, projects and feeds the cache until it is killed.
-#[test]
-fn a_feed_of_its_own() {
-    if std::env::var_os(CHILD).is_none() {
-        return;
-    }
-    let redis = redis(&std::env::var(NODES).unwrap());
-    let settings = Settings { role: "all".to_owned(), redis: Some(redis), ..settings_of_process() };
-    let fleet = Fleet::open(settings).unwrap();
-    let kafka = Kafka { replication: 1, ..Kafka::new(std::env::var(BROKERS).unwrap()) };
-    let _relay = block_on(Relay::start(&fleet, &kafka)).unwrap();
-    let source = Arc::new(block_on(TopicSource::start(&fleet, &kafka)).unwrap());
-    Projection::start(&fleet, &source).detach();
-    CacheFeed::start(&fleet, &source).detach();
-    loop {
-        std::thread::park();
-    }
-}
-
-/// The process that relays, projects and feeds, until it is dropped.
-pub struct Worker(Child);
-
-impl Worker {
-    fn start(settings: &Settings, brokers: &str, nodes: &str) -> Self {
-        let mut command = process(settings, "check_faults::a_feed_of_its_own");
-        command.env(CHILD, "1").env(BROKERS, brokers).env(NODES, nodes).stdout(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
 /// Everything that can fail, and the stores.
-pub struct Fixture {
-    pub nodes: Nodes,
-    pub kafka: Cluster,
-    pub worker: Worker,
+struct Fixture {
+    layers: Layers,
     readers: Vec<Fleet>,
     writer: Fleet,
     _databases: Databases,
@@ -129,25 +62,15 @@ impl Fixture {
             .unwrap();
         let worker = Worker::start(&settings, kafka.brokers(), nodes.addresses());
         let writer = Fleet::open(settings.clone()).unwrap();
-        let topic = Kafka { topic: TOPIC.to_owned(), replication: 1, ..Kafka::new(kafka.brokers()) };
-        let reader = || {
-            let redis = Some(redis(nodes.addresses()));
-            let fleet = Fleet::open(Settings { redis, ..settings.clone() }).unwrap();
-            // The topic is there once the relay has made it.
-            let began = Instant::now();
-            let source = loop {
-                match block_on(TopicSource::start_whole(&fleet, &topic)) {
-                    Ok(source) => break source,
-                    Err(error) => assert!(began.elapsed() < Duration::from_secs(60), "{error}"),
-                }
-                std::thread::sleep(Duration::from_millis(100));
-            };
-            let filters = FilterSettings { bytes_max: 1 << 26, folder: None };
-            Filtering::start(&fleet, &Arc::new(source), filters).detach();
+        let filters = FilterSettings { bytes_max: 1 << 26, folder: None };
+        let readers = [(), ()].map(|()| {
+            let (fleet, filtering) =
+                reader(settings.clone(), kafka.brokers(), nodes.addresses(), filters.clone());
+            filtering.detach();
             fleet
-        };
-        let readers = vec![reader(), reader()];
-        Self { nodes, kafka, worker, readers, writer, _databases: databases }
+        });
+        let layers = Layers { workers: vec![worker], nodes, kafka };
+        Self { layers, readers: readers.into(), writer, _databases: databases }
     }
 
     /// How many checks each layer has answered.
@@ -319,21 +242,15 @@ impl Load {
             for ((pair, _), answer) in chosen.into_iter().zip(found) {
                 let shard = store.shard_of(user(IDS, pair.0));
                 let token = token.get(shard).map(|sequence| sequence.on(shard));
-                self.judge(pair, Made { began, ended, token, answer });
+                self.judge(pair, Read { began, ended, token }, answer);
             }
         }
     }
 
-    fn judge(&self, pair: Pair, made: Made) {
-        if !self.history(pair).allows(made) {
-            let at = made.began.duration_since(self.began).as_secs_f64();
-            let took = made.ended.duration_since(made.began);
-            let token = made.token.map(|token| token.to_string());
-            let history = self.history(pair).describe(self.began);
-            self.wrong.lock().unwrap().push(format!(
-                "{pair:?} at {at:.3} s for {took:?} with {token:?} said {}: {history}",
-                made.answer
-            ));
+    fn judge(&self, pair: Pair, read: Read, answer: bool) {
+        if !self.history(pair).allows(read, answer) {
+            let history = self.history(pair).describe(read, self.began);
+            self.wrong.lock().unwrap().push(format!("{pair:?} {answer} {history}"));
         }
     }
 }
@@ -382,7 +299,7 @@ fn answers_are_right_whatever_fails() {
     std::thread::sleep(Duration::from_millis(2_100));
     let load = Load::new();
     let (writer, readers) = (fixture.writer.clone(), fixture.readers.clone());
-    let mut by_fault: BTreeMap<Fault, [u64; 3]> = BTreeMap::new();
+    let mut by_fault: BTreeMap<LayerFault, [u64; 3]> = BTreeMap::new();
     let mut rounds = 0;
     std::thread::scope(|scope| {
         let load = &load;
@@ -397,17 +314,17 @@ fn answers_are_right_whatever_fails() {
         // However the campaign ends, its threads do.
         let _end = EndOnDrop(&load.ends);
         let mut random = Random(20_261_117);
-        let is_enough = |by_fault: &BTreeMap<Fault, [u64; 3]>| {
+        let is_enough = |by_fault: &BTreeMap<LayerFault, [u64; 3]>| {
             let covers = |answers: &[u64; 3]| answers.iter().all(|&count| count >= answers_min);
             load.checks.load(Ordering::Relaxed) >= checks_min
-                && Fault::ALL.iter().all(|fault| by_fault.get(fault).is_some_and(covers))
+                && LayerFault::ALL.iter().all(|fault| by_fault.get(fault).is_some_and(covers))
         };
         while !is_enough(&by_fault) && load.wrong.lock().unwrap().is_empty() {
             rounds += 1;
             assert!(rounds <= ROUNDS_MAX, "too few checks or answers of a layer: {by_fault:?}");
-            for fault in Fault::ALL {
+            for fault in LayerFault::ALL {
                 let before = fixture.answers();
-                fault.inject(&mut fixture, &mut random, lasts);
+                fault.inject(&mut fixture.layers, &mut random, lasts);
                 // What the fault has left behind belongs to it.
                 std::thread::sleep(lasts / 2);
                 let after = fixture.answers();
@@ -436,7 +353,7 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-fn report(fixture: &Fixture, load: &Load, by_fault: &BTreeMap<Fault, [u64; 3]>, rounds: u32) {
+fn report(fixture: &Fixture, load: &Load, by_fault: &BTreeMap<LayerFault, [u64; 3]>, rounds: u32) {
     let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
         "{} checks in {:?} and {rounds} rounds, {} of pairs changed within 5 s, {} with tokens, {} calls refused; {} writes; {} wrong",

@@ -40,6 +40,11 @@ pub fn servers() -> Option<[String; 3]> {
     }
 }
 
+/// A number from the environment, for recorded runs.
+pub fn asked(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}
+
 /// Settings for some nodes of Redis.
 pub fn redis(nodes: &str) -> Redis {
     // Machines that are busy with tests are slow.
@@ -64,6 +69,8 @@ pub struct Databases {
     servers: [String; 3],
     names: [String; 3],
     runtime: Runtime,
+    /// Whether the servers are those of the test, and go with it.
+    are_own: bool,
 }
 
 impl Databases {
@@ -73,8 +80,16 @@ impl Databases {
         let name = |part: &str| format!("fleet_{}_{number}_{part}", std::process::id());
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let databases = Self { servers: servers.clone(), names: ["catalog", "a", "b"].map(name), runtime };
+        let names = ["catalog", "a", "b"].map(name);
+        let databases = Self { servers: servers.clone(), names, runtime, are_own: false };
         databases.of_servers("CREATE DATABASE", "");
+        databases
+    }
+
+    /// On servers that end with the test, and may be away by then: nothing is removed.
+    pub fn create_on_own(servers: &[String; 3]) -> Self {
+        let mut databases = Self::create(servers);
+        databases.are_own = true;
         databases
     }
 
@@ -137,8 +152,10 @@ impl Databases {
     }
 
     fn url(&self, database: usize) -> String {
-        let (server, _) = self.servers[database].rsplit_once('/').unwrap();
-        format!("{server}/{}", self.names[database])
+        let (server, attributes) =
+            self.servers[database].split_once('?').unwrap_or((&self.servers[database], ""));
+        let (server, _) = server.rsplit_once('/').unwrap();
+        format!("{server}/{}?{attributes}", self.names[database])
     }
 
     pub fn settings(&self) -> Settings {
@@ -181,7 +198,9 @@ impl Databases {
 
 impl Drop for Databases {
     fn drop(&mut self) {
-        self.of_servers("DROP DATABASE", "WITH (FORCE)");
+        if !self.are_own {
+            self.of_servers("DROP DATABASE", "WITH (FORCE)");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the acknowledged writes allow a check to say.
+//! What the writes of a pair allow a read of it to say.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -36,14 +36,13 @@ struct State {
     writes: VecDeque<Write>,
 }
 
-/// A check that was made of a pair.
+/// A read of a pair.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub struct Read {
     pub began: Instant,
     pub ended: Instant,
     /// What the caller had seen of the shard.
     pub token: Option<Position>,
-    pub answer: bool,
 }
 
 impl History {
@@ -70,6 +69,11 @@ impl History {
         state.writes.back_mut().unwrap().acknowledged = Some((Instant::now(), position));
     }
 
+    /// Notes that the last write was refused: it has not happened.
+    pub fn refuse(&self) {
+        self.state.lock().unwrap().writes.pop_back();
+    }
+
     /// The position of the newest acknowledged write, and when it was acknowledged.
     pub fn newest(&self) -> Option<(Instant, Position)> {
         self.state.lock().unwrap().writes.iter().rev().find_map(|write| write.acknowledged)
@@ -81,25 +85,25 @@ impl History {
         state.writes.back().map_or(state.before, |write| write.exists)
     }
 
-    /// Whether some order of the writes allows what a check has said.
-    pub fn allows(&self, made: Made) -> bool {
+    /// Whether some order of the writes allows a read to say this.
+    pub fn allows(&self, read: Read, exists: bool) -> bool {
         let state = self.state.lock().unwrap();
-        // The last write that the check must have seen.
+        // The last write that the read must have seen.
         let is_seen = |write: &Write| {
-            write.acknowledged.is_some_and(|(at, position)| match made.token {
+            write.acknowledged.is_some_and(|(at, position)| match read.token {
                 Some(token) => position.shard == token.shard && position.sequence <= token.sequence,
-                None => at + STALENESS_MAX <= made.began,
+                None => at + STALENESS_MAX <= read.began,
             })
         };
         let seen = state.writes.iter().rposition(is_seen);
         let oldest = seen.map_or(state.before, |index| state.writes[index].exists);
         let later = state.writes.iter().skip(seen.map_or(0, |index| index + 1));
-        let mut possible = later.take_while(|write| write.began <= made.ended).map(|write| write.exists);
-        oldest == made.answer || possible.any(|exists| exists == made.answer)
+        let mut possible = later.take_while(|write| write.began <= read.ended).map(|write| write.exists);
+        oldest == exists || possible.any(|possible| possible == exists)
     }
 
     /// Everything that is known, for a failure.
-    pub fn describe(&self, since: Instant) -> String {
+    pub fn describe(&self, read: Read, since: Instant) -> String {
         let state = self.state.lock().unwrap();
         let moment = |at: Instant| at.saturating_duration_since(since).as_secs_f64();
         let line = |write: &Write| {
@@ -107,7 +111,13 @@ impl History {
             format!("{} from {:.3} on, acknowledged {acknowledged:?}", write.exists, moment(write.began))
         };
         let writes: Vec<String> = state.writes.iter().rev().take(8).map(line).collect();
-        format!("before {}; newest first: {}", state.before, writes.join("; "))
+        let (at, took) = (moment(read.began), read.ended.duration_since(read.began));
+        let token = read.token.map(|token| token.to_string());
+        format!(
+            "at {at:.3} s for {took:?} with {token:?}: before {}; newest first: {}",
+            state.before,
+            writes.join("; ")
+        )
     }
 }
 
@@ -123,29 +133,18 @@ fn a_history_allows_what_can_have_happened_and_nothing_else() {
         Write { exists: false, began: at(5_000), acknowledged: Some((at(5_100), position(9))) },
         Write { exists: true, began: at(9_000), acknowledged: None },
     ]);
-    let made = |began, ended, token: Option<u64>, answer| Made {
-        began: at(began),
-        ended: at(ended),
-        token: token.map(position),
-        answer,
+    let allows = |began, ended, token: Option<u64>, exists| {
+        let read = Read { began: at(began), ended: at(ended), token: token.map(position) };
+        history.allows(read, exists)
     };
     // Before the first write begins, it can't have happened.
-    assert!(history.allows(made(0, 50, None, false)) && !history.allows(made(0, 50, None, true)));
-    assert!(history.allows(made(0, 150, None, true)));
+    assert!(allows(0, 50, None, false) && !allows(0, 50, None, true));
+    assert!(allows(0, 150, None, true));
     // Two seconds after it was acknowledged, it must be seen.
-    assert!(
-        history.allows(made(2_100, 2_100, None, false)) && !history.allows(made(2_300, 2_300, None, false))
-    );
+    assert!(allows(2_100, 2_100, None, false) && !allows(2_300, 2_300, None, false));
     // With a token, at once.
-    assert!(
-        !history.allows(made(300, 300, Some(5), false)) && history.allows(made(300, 300, Some(4), false))
-    );
-    assert!(
-        !history.allows(made(5_200, 5_200, Some(9), true))
-            && history.allows(made(5_200, 5_200, Some(8), true))
-    );
+    assert!(!allows(300, 300, Some(5), false) && allows(300, 300, Some(4), false));
+    assert!(!allows(5_200, 5_200, Some(9), true) && allows(5_200, 5_200, Some(8), true));
     // One that nobody has heard of may have happened, or not.
-    assert!(
-        history.allows(made(20_000, 20_000, None, true)) && history.allows(made(20_000, 20_000, None, false))
-    );
+    assert!(allows(20_000, 20_000, None, true) && allows(20_000, 20_000, None, false));
 }

@@ -1,16 +1,26 @@
-//! The faults of the campaign: what is done, and how it is undone.
+//! Faults of what a deployment has beside its databases (Redis, Kafka, and the processes that relay, project and feed): what is
+//! done, and how it is undone.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Fixture, Random};
+use crate::kafka::Cluster;
 use crate::nodes::{Nodes, ask};
+use crate::processes::Random;
+use crate::workers::Worker;
+
+/// What a deployment has beside its databases.
+pub struct Layers {
+    pub workers: Vec<Worker>,
+    pub nodes: Nodes,
+    pub kafka: Cluster,
+}
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum LayerFault {
     /// None, to compare with.
     Nothing,
     /// All of Redis forgets everything.
@@ -27,13 +37,13 @@ pub enum Fault {
     OutOfMemory,
     /// Redis forgets single keys, at random.
     Evicted,
-    /// The process that relays, projects and feeds the cache is stopped, and goes on.
+    /// All processes that relay, project and feed the cache are stopped, and go on.
     FeedStopped,
     /// Kafka is stopped, and goes on.
     KafkaStopped,
 }
 
-impl Fault {
+impl LayerFault {
     pub const ALL: [Self; 10] = [
         Self::Nothing,
         Self::Flushed,
@@ -48,44 +58,44 @@ impl Fault {
     ];
 
     /// Makes the fault last for about some time, and undoes it.
-    pub fn inject(self, fixture: &mut Fixture, random: &mut Random, lasts: Duration) {
+    pub fn inject(self, layers: &mut Layers, random: &mut Random, lasts: Duration) {
         match self {
             Self::Nothing => std::thread::sleep(lasts),
-            Self::Flushed => flush(&fixture.nodes, lasts),
-            Self::SlotsMoved => move_slots(&fixture.nodes, random),
+            Self::Flushed => flush(&layers.nodes, lasts),
+            Self::SlotsMoved => move_slots(&layers.nodes, random),
             Self::MasterKilled => {
-                let masters = fixture.nodes.masters(0);
+                let masters = layers.nodes.masters(0);
                 let killed = masters[random.below(masters.len() as u64) as usize];
-                fixture.nodes.signal(killed, Signal::KILL);
+                layers.nodes.signal(killed, Signal::KILL);
                 std::thread::sleep(lasts);
-                fixture.nodes.restart();
-                fixture.nodes.wait_until_whole(killed);
+                layers.nodes.restart();
+                layers.nodes.wait_until_whole(killed);
             }
             Self::MasterStopped => {
-                let masters = fixture.nodes.masters(0);
+                let masters = layers.nodes.masters(0);
                 let stopped = masters[random.below(masters.len() as u64) as usize];
-                fixture.nodes.signal(stopped, Signal::STOP);
+                layers.nodes.signal(stopped, Signal::STOP);
                 std::thread::sleep(lasts);
-                fixture.nodes.signal(stopped, Signal::CONT);
-                fixture.nodes.wait_until_whole(stopped);
+                layers.nodes.signal(stopped, Signal::CONT);
+                layers.nodes.wait_until_whole(stopped);
             }
-            Self::FailedOver => fail_over(&fixture.nodes, lasts),
+            Self::FailedOver => fail_over(&layers.nodes, lasts),
             Self::OutOfMemory => {
-                let limit = |memory| set_on_all(&fixture.nodes, &["CONFIG", "SET", "maxmemory", memory]);
+                let limit = |memory| set_on_all(&layers.nodes, &["CONFIG", "SET", "maxmemory", memory]);
                 limit("1mb");
                 std::thread::sleep(lasts);
                 limit("0");
             }
-            Self::Evicted => evict(&fixture.nodes, random, lasts),
+            Self::Evicted => evict(&layers.nodes, random, lasts),
             Self::FeedStopped => {
-                fixture.worker.signal(Signal::STOP);
+                layers.workers.iter().for_each(|worker| worker.signal(Signal::STOP));
                 std::thread::sleep(lasts);
-                fixture.worker.signal(Signal::CONT);
+                layers.workers.iter().for_each(|worker| worker.signal(Signal::CONT));
             }
             Self::KafkaStopped => {
-                fixture.kafka.signal(0, Signal::STOP);
+                layers.kafka.signal(0, Signal::STOP);
                 std::thread::sleep(lasts);
-                fixture.kafka.signal(0, Signal::CONT);
+                layers.kafka.signal(0, Signal::CONT);
             }
         }
     }
@@ -111,14 +121,26 @@ fn move_slots(nodes: &Nodes, random: &mut Random) {
     let id = |node: usize| ask(nodes.address(node), &["CLUSTER", "MYID"]);
     let from = random.below(masters.len() as u64) as usize;
     let to = (from + 1) % masters.len();
-    let output = Command::new("redis-cli")
-        .args(["--cluster", "reshard", nodes.address(masters[from])])
-        .args(["--cluster-from", &id(masters[from]), "--cluster-to", &id(masters[to])])
-        .args(["--cluster-slots", "300", "--cluster-yes"])
-        .output()
-        .unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let began = Instant::now();
+    loop {
+        let output = Command::new("redis-cli")
+            .args(["--cluster", "reshard", nodes.address(masters[from])])
+            .args(["--cluster-from", &id(masters[from]), "--cluster-to", &id(masters[to])])
+            .args(["--cluster-slots", "300", "--cluster-yes"])
+            .output()
+            .unwrap();
+        if output.status.success() {
+            return;
+        }
+        // After other faults, the nodes need a moment to agree about who is master.
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{printed}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// Every replica takes over, and after a while those that were masters do.

@@ -16,8 +16,8 @@ use crate::proxy::{Cuts, Proxy};
 
 /// Proxies in front of the servers of hosts, but not of the catalog.
 pub struct Proxies {
-    /// Of so many commits one is cut.
-    every: u64,
+    /// Of so many commits one is cut; none of 0.
+    every: Arc<AtomicU64>,
     proxies: Mutex<HashMap<SocketAddr, Proxy>>,
 }
 
@@ -30,7 +30,12 @@ impl Default for Proxies {
 impl Proxies {
     /// Of every so many commits one is cut.
     pub fn cutting(every: u64) -> Self {
-        Self { every, proxies: Mutex::default() }
+        Self { every: Arc::new(AtomicU64::new(every)), proxies: Mutex::default() }
+    }
+
+    /// From now on one of so many commits is cut; none of 0.
+    pub fn cut_every(&self, every: u64) {
+        self.every.store(every, Ordering::SeqCst);
     }
 
     pub fn before_hosts(&self, settings: Settings) -> Settings {
@@ -40,16 +45,21 @@ impl Proxies {
     /// Only some hosts are behind a proxy.
     pub fn before(&self, mut settings: Settings, hosts: &[&str]) -> Settings {
         for (_, url) in settings.hosts.iter_mut().filter(|(name, _)| hosts.contains(&name.as_str())) {
-            let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
-            let server = address.parse().unwrap();
+            let addresses = url.split(['@', '/']).nth(3).unwrap().to_owned();
             let mut proxies = self.proxies.lock().unwrap();
-            let proxy = proxies.entry(server).or_insert_with(|| Proxy::start(server, self.every));
-            *url = url.replace(&address, &proxy.address.to_string());
+            let before = addresses.split(',').map(|address| {
+                let server = address.parse().unwrap();
+                let proxy =
+                    proxies.entry(server).or_insert_with(|| Proxy::start(server, Arc::clone(&self.every)));
+                proxy.address.to_string()
+            });
+            *url = url.replace(&addresses, &before.collect::<Vec<_>>().join(","));
         }
         settings
     }
 
-    fn freeze(&self, is_frozen: bool) {
+    /// While they are frozen, no reply passes.
+    pub fn freeze(&self, is_frozen: bool) {
         for proxy in self.proxies.lock().unwrap().values() {
             proxy.frozen.send_replace(is_frozen);
         }

@@ -2,6 +2,8 @@
 //! Kafka, as `scripts/stack` starts them.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
+mod audits;
+mod backups;
 mod budgets;
 mod cache;
 mod catalog;
@@ -11,14 +13,18 @@ mod consumers;
 mod deployments;
 mod explain;
 mod filters;
+mod fleet_faults;
+mod history;
 mod imports;
 mod kafka;
 mod large;
 mod late;
+mod layer_faults;
 mod lost_commits;
 mod moves;
 mod nodes;
 mod old_primary;
+mod pairs;
 mod processes;
 mod projection;
 mod proxy;
@@ -27,5 +33,7 @@ mod restores;
 mod retention;
 mod staleness;
 mod standby;
+mod story;
 mod topic;
 mod verify;
+mod workers;

@@ -4,7 +4,6 @@
 //! Every process projects all sources: each source has three owners at once, and one that was stopped comes back in the middle of
 //! what the others have done meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU16;
 use std::process::{Child, ChildStdout, Stdio};
@@ -12,12 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{block_on, edge, user};
-use kinfolk_core::changes::{Change, ChangeBody, ChangeLog};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
-use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Position, Shard, SystemClock};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
+use kinfolk_core::{EdgeKind, IdKind, Position, Shard, SystemClock};
 use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings, Timeouts};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::audits::audit;
 use crate::deployments::{Databases, process, servers, settings_of_process};
 
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -270,67 +269,4 @@ fn a_stopped_process_loses_its_shard_within_seconds() {
     writer.read(20, &mut acknowledged);
     writer.kill(&mut acknowledged);
     audit(&store, &acknowledged);
-}
-
-/// Whether log, lists and counts tell one story, in which everything that was acknowledged happens.
-pub fn audit(store: &Fleet, acknowledged: &Acknowledged) {
-    // Nobody writes any more, but the last transaction of a killed process may still end: the log is read until it is still.
-    let mut newest = block_on(store.span()).unwrap().newest;
-    while block_on(store.wait_for_changes(&newest)).unwrap() {
-        newest = block_on(store.span()).unwrap().newest;
-    }
-    let log = whole_log(store);
-    for (position, action, edge) in &acknowledged.changes {
-        let found = log.get(&(position.shard, position.sequence)).map(about);
-        assert_eq!(found, Some((*action, *edge)), "at {position}");
-    }
-    let mut edges: BTreeSet<Edge> = BTreeSet::new();
-    for change in log.values() {
-        let (action, edge) = about(change);
-        let is_new = if action == EdgeAction::Follow { edges.insert(edge) } else { edges.remove(&edge) };
-        assert!(is_new, "{change:?} changes nothing");
-    }
-    for number in 0..USERS {
-        let of = user(IDS, number);
-        let counts = block_on(store.counts(KIND, &[of], &newest)).unwrap()[0];
-        for side in [Side::Following, Side::Followers] {
-            let list = block_on(store.list(EdgeList { kind: KIND, side, of }, None, 1_000, &newest)).unwrap();
-            let mut found: Vec<Id> = list.iter().map(|entry| entry.id).collect();
-            found.sort_unstable();
-            let expected: Vec<Id> = match side {
-                Side::Following => {
-                    edges.iter().filter(|edge| edge.follower == of).map(|edge| edge.followee).collect()
-                }
-                Side::Followers => {
-                    edges.iter().filter(|edge| edge.followee == of).map(|edge| edge.follower).collect()
-                }
-            };
-            assert_eq!(found, expected, "{side:?} of {number}");
-            assert_eq!(counts.on(side), expected.len() as u64, "{side:?} of {number}");
-        }
-    }
-}
-
-pub fn about(change: &Change) -> (EdgeAction, Edge) {
-    match change.body {
-        ChangeBody::Followed { edge, .. } => (EdgeAction::Follow, edge),
-        ChangeBody::Unfollowed { edge, .. } => (EdgeAction::Unfollow, edge),
-        _ => panic!("{change:?}"),
-    }
-}
-
-pub fn whole_log(store: &Fleet) -> BTreeMap<(Shard, kinfolk_core::Sequence), Change> {
-    let (mut log, mut after) = (BTreeMap::new(), Frontier::default());
-    loop {
-        let page = block_on(store.changes(&after, 1_000)).unwrap();
-        if page.changes.is_empty() {
-            return log;
-        }
-        log.extend(
-            page.changes
-                .into_iter()
-                .map(|change| ((change.position.shard, change.position.sequence), change)),
-        );
-        after = page.next;
-    }
 }

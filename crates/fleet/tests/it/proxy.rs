@@ -34,8 +34,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// In front of a server; of every `every` commits one is cut.
-    pub fn start(server: SocketAddr, every: u64) -> Self {
+    /// In front of a server; of every `every` commits one is cut, and of 0 none.
+    pub fn start(server: SocketAddr, every: Arc<AtomicU64>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -46,10 +46,10 @@ impl Proxy {
         let freeze = frozen.subscribe();
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (cuts, freeze) = (Arc::clone(&shared), freeze.clone());
+                let (cuts, every, freeze) = (Arc::clone(&shared), Arc::clone(&every), freeze.clone());
                 tokio::spawn(async move {
                     // A connection that ends badly is what this is for.
-                    _ = relay(client, server, (&cuts, every), freeze).await;
+                    _ = relay(client, server, (&cuts, &every), freeze).await;
                 });
             }
         });
@@ -60,7 +60,7 @@ impl Proxy {
 async fn relay(
     client: TcpStream,
     server: SocketAddr,
-    (cuts, every): (&Cuts, u64),
+    (cuts, every): (&Cuts, &AtomicU64),
     mut freeze: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     let server = TcpStream::connect(server).await?;
@@ -96,7 +96,8 @@ async fn relay(
             locks.fetch_add(1, Ordering::SeqCst);
         }
         let turn = if is_commit { cuts.commits.fetch_add(1, Ordering::SeqCst) } else { 1 };
-        if is_commit && turn.is_multiple_of(every) {
+        let every = every.load(Ordering::SeqCst);
+        if is_commit && every > 0 && turn.is_multiple_of(every) {
             // No reply from here on.
             replies.abort();
             if (turn / every).is_multiple_of(2) {

@@ -1,42 +1,31 @@
 //! Real relays, projections and brokers that are killed and stopped while others write: the follower side and the topic end up with
 //! exactly what was written. Repair is off.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kinfolk_api::Event;
 use kinfolk_conformance::{block_on, edge};
+use kinfolk_core::IdKind;
 use kinfolk_core::graph::EdgeAction;
-use kinfolk_core::{IdKind, Sequence, Shard};
 use kinfolk_fleet::{Fleet, Kafka, NewDeployment, Projection, Relay, Settings, ShardStatus, TopicSource};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::message::Message;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::deployments::{Databases, process, servers, settings_of_process};
+use crate::audits::{TOPIC, audit, audit_topic, converge};
+use crate::deployments::{Databases, asked, process, servers, settings_of_process};
 use crate::kafka::{Cluster, admin, brokers, options};
-use crate::processes::{Acknowledged, Random, USERS, about, audit, whole_log, write};
+use crate::processes::{Acknowledged, Random, USERS, write};
 
 const IDS: IdKind = IdKind::Integer;
 const SHARDS: u16 = 4;
-const TOPIC: &str = "kinfolk.changes";
 
 /// What a process that the test starts from its own binary does.
 const ROLE: &str = "KINFOLK_FLEET_ROLE";
 const BROKERS: &str = "BROKERS";
-
-/// Everything must be right so soon after the last fault.
-const CONVERGED: Duration = Duration::from_secs(30);
-
-/// A number from the environment, for recorded runs.
-fn asked(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
-}
 
 /// Relays or projects until it is killed.
 #[test]
@@ -176,23 +165,6 @@ impl Fixture {
         }
     }
 
-    /// Waits until the topic and every host have all changes.
-    fn converge(&self) -> Duration {
-        let began = Instant::now();
-        loop {
-            let status = block_on(self.store.status()).unwrap();
-            let is_done = status
-                .shards
-                .iter()
-                .all(|shard| shard.relay_behind() == Some(0) && shard.projection_behind() == Some(0));
-            if is_done {
-                return began.elapsed();
-            }
-            assert!(began.elapsed() < CONVERGED, "{:?}", status.shards);
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
     /// Whether rows, counts and log tell one story.
     fn audit(&self, acknowledged: &Acknowledged) {
         audit(&self.store, acknowledged);
@@ -205,47 +177,6 @@ impl Fixture {
         let consumer: BaseConsumer =
             ClientConfig::new().set("bootstrap.servers", self.cluster.brokers()).create().unwrap();
         consumer.fetch_watermarks(TOPIC, 0, Duration::from_secs(10)).map_or(0, |(oldest, _)| oldest)
-    }
-
-    /// Reads the topic by the rule for its readers: each change is taken if it is the next one. It must amount to the log.
-    fn audit_topic(&self) {
-        let log = whole_log(&self.store);
-        let consumer: BaseConsumer = ClientConfig::new()
-            .set("bootstrap.servers", self.cluster.brokers())
-            .set("group.id", "audit")
-            .create()
-            .unwrap();
-        let mut partitions = TopicPartitionList::new();
-        let mut left = BTreeMap::new();
-        for partition in 0..i32::from(SHARDS) {
-            partitions.add_partition_offset(TOPIC, partition, Offset::Beginning).unwrap();
-            let limit = Duration::from_secs(10);
-            let (low, high) = consumer.fetch_watermarks(TOPIC, partition, limit).unwrap();
-            left.insert(partition, high - low);
-        }
-        consumer.assign(&partitions).unwrap();
-        let mut taken: BTreeMap<Shard, Sequence> = BTreeMap::new();
-        let mut messages = 0;
-        while left.values().any(|&left| left > 0) {
-            let message = consumer.poll(Duration::from_secs(30)).expect("a message").unwrap();
-            messages += 1;
-            *left.get_mut(&message.partition()).unwrap() -= 1;
-            let event: Event = serde_json::from_slice(message.payload().unwrap()).unwrap();
-            let shard = Shard(event.shard);
-            let last = taken.entry(shard).or_default();
-            if Sequence(event.sequence) != last.next() {
-                continue;
-            }
-            *last = Sequence(event.sequence);
-            let (action, edge) = about(&log[&(shard, *last)]);
-            let expected = if action == EdgeAction::Follow { "follow" } else { "unfollow" };
-            assert_eq!(event.r#type, expected);
-            assert_eq!(event.follower.map(kinfolk_core::Id::from), Some(edge.follower));
-            assert_eq!(event.followee.map(kinfolk_core::Id::from), Some(edge.followee));
-        }
-        let all: u64 = taken.values().map(|sequence| sequence.0).sum();
-        assert_eq!(all, log.len() as u64, "the topic has every change of the log");
-        println!("{messages} messages in the topic for {all} changes");
     }
 }
 
@@ -283,10 +214,10 @@ fn relays_projections_and_brokers_that_fail_lose_and_double_nothing() {
     }
     load.wait_for(100);
     let acknowledged = load.end();
-    let took = fixture.converge();
+    let took = converge(&fixture.store);
     println!("{faults} faults, {} changes; converged {took:?} after the last", acknowledged.changes.len());
     fixture.audit(&acknowledged);
-    fixture.audit_topic();
+    audit_topic(&fixture.store, fixture.cluster.brokers());
 }
 
 /// The brokers are away for as long as `KINFOLK_FLEET_OUTAGE` says, in seconds: writes go on, the lag can be seen, and afterwards the
@@ -319,9 +250,9 @@ fn kafka_may_be_away() {
     fixture.cluster.restart();
     load.wait_for(100);
     let acknowledged = load.end();
-    println!("converged after {:?}", fixture.converge());
+    println!("converged after {:?}", converge(&fixture.store));
     fixture.audit(&acknowledged);
-    fixture.audit_topic();
+    audit_topic(&fixture.store, fixture.cluster.brokers());
 }
 
 /// Messages expire after a second, and the topic is emptied and made anew under load. Projections have what is missing read from the
@@ -348,6 +279,6 @@ fn a_topic_that_loses_messages_costs_nothing() {
         load.wait_for(1_000);
     }
     let acknowledged = load.end();
-    println!("converged after {:?}", fixture.converge());
+    println!("converged after {:?}", converge(&fixture.store));
     fixture.audit(&acknowledged);
 }
