@@ -4,9 +4,11 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use kinfolk_conformance::block_on;
+use kinfolk_core::Shard;
+use kinfolk_fleet::Fleet;
 use rustix::process::Signal;
 
-use super::Fixture;
+use super::{Fixture, SHARDS};
 use crate::layer_faults::LayerFault;
 use crate::processes::Random;
 
@@ -49,11 +51,16 @@ pub enum Fault {
     ClockAhead,
     /// The same clock jumps two hours back, and ahead again.
     ClockBack,
-    // A shard is moved to the other host and back: add it here, to `OWN` and to `inject`.
+    /// A shard is moved to the other host and back.
+    ShardMoved,
+    /// The same, while a primary dies and comes back.
+    ShardMovedAndHostKilled,
+    /// The same, while the standby of a host is promoted.
+    ShardMovedAndPromoted,
 }
 
 /// All but those of layers.
-const OWN: [Fault; 17] = [
+const OWN: [Fault; 20] = [
     Fault::KafkaKilled,
     Fault::WorkerKilled,
     Fault::WorkerStopped,
@@ -71,6 +78,9 @@ const OWN: [Fault; 17] = [
     Fault::FiltersDamaged,
     Fault::ClockAhead,
     Fault::ClockBack,
+    Fault::ShardMoved,
+    Fault::ShardMovedAndHostKilled,
+    Fault::ShardMovedAndPromoted,
 ];
 
 const HOURS: Duration = Duration::from_secs(2 * 60 * 60);
@@ -133,6 +143,17 @@ impl Fault {
             }
             Self::FiltersDamaged => fixture.restart_reader_with_damaged_filters(host),
             Self::ClockAhead | Self::ClockBack => jump(fixture, self == Self::ClockAhead, lasts),
+            Self::ShardMoved => move_back_and_forth(&mover(fixture), random, lasts),
+            Self::ShardMovedAndHostKilled => {
+                move_beside(fixture, random, lasts, |fixture| {
+                    Self::HostKilled.inject_into_pair(fixture, host, lasts);
+                });
+            }
+            Self::ShardMovedAndPromoted => {
+                move_beside(fixture, random, lasts, |fixture| {
+                    Self::Promoted.inject_into_pair(fixture, host, lasts);
+                });
+            }
             _ => self.inject_into_pair(fixture, host, lasts),
         }
     }
@@ -188,6 +209,35 @@ impl Fault {
             other => unreachable!("{other:?}"),
         }
     }
+}
+
+/// A process that moves shards has connections of its own.
+fn mover(fixture: &Fixture) -> Fleet {
+    Fleet::open(fixture.settings.clone()).unwrap()
+}
+
+/// Moves a shard to the host that it is not on in the beginning, and back after a while.
+fn move_back_and_forth(mover: &Fleet, random: &mut Random, lasts: Duration) {
+    let shard = Shard(random.below(SHARDS.into()) as u16);
+    let [home, other] = if shard.0.is_multiple_of(2) { ["a", "b"] } else { ["b", "a"] };
+    mover.move_shard(shard, other, &|_| {}).unwrap();
+    std::thread::sleep(lasts / 2);
+    mover.move_shard(shard, home, &|_| {}).unwrap();
+}
+
+/// Moves a shard while something else happens.
+fn move_beside(
+    fixture: &mut Fixture,
+    random: &mut Random,
+    lasts: Duration,
+    other: impl FnOnce(&mut Fixture),
+) {
+    let mover = mover(fixture);
+    std::thread::scope(|scope| {
+        let moved = scope.spawn(|| move_back_and_forth(&mover, random, lasts));
+        other(fixture);
+        moved.join().unwrap();
+    });
 }
 
 /// Ends the connections of all processes to a host, about twice a second.
