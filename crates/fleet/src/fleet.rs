@@ -19,6 +19,7 @@ use crate::check::{Filters, Layers, ShardCounts};
 use crate::hot::Hot;
 use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::{Acknowledged, Staleness, sample};
+use crate::reconcile::Reconciled;
 use crate::write::Writers;
 use crate::{FleetStatus, Initialized, NewDeployment, Settings};
 
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) shard_counts: ShardCounts,
     /// Answers about accounts that are read often.
     pub(crate) hot: Hot,
+    /// What the reconciler of this process has done.
+    pub(crate) reconciled: Reconciled,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -167,6 +170,7 @@ impl Fleet {
             filters: Filters::default(),
             cache,
             shard_counts: ShardCounts::default(),
+            reconciled: Reconciled::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
             reloaded: Mutex::default(),

@@ -21,6 +21,8 @@
 //! | `topic` | the Kafka topic: its messages, its creation, reading it |
 //! | `moves` | moving a shard to another host while it is read and written |
 //! | `project` | the follower side, brought up to date from the topic or the logs |
+//! | `compare` | what is derived against the truth, in ranges |
+//! | `reconcile` | compares all the time, and repairs what has differed for a while |
 //! | `bulk` | imports, exports, verification |
 //! | `suggestions` | suggestions, found by a walk in the request |
 
@@ -32,6 +34,7 @@ mod bulk;
 mod cache;
 mod catalog;
 mod check;
+mod compare;
 mod fleet;
 mod hot;
 mod log;
@@ -39,6 +42,7 @@ mod moves;
 mod postgres;
 mod project;
 mod read;
+mod reconcile;
 mod redis;
 mod relay;
 mod settings;
@@ -58,6 +62,7 @@ pub use log::{LoggedChange, Retention, Trimmed};
 pub use moves::{MoveStatus, MoveStep, PlannedMove, plan_balance};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
+pub use reconcile::{ReconcileState, Reconciler, Reconciling};
 pub use redis::Redis;
 pub use relay::{Relay, RelayCondition};
 pub use settings::{Settings, Timeouts};

@@ -147,8 +147,9 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             reads: pool(settings.read_connections, None)?,
-            // Verification reads by one of them what it compares under a lock that another holds. A relay keeps one.
-            writes: pool(settings.write_connections.max(2) + 1, Some(first_write))?,
+            // A comparison reads by one of them what it compares under a lock that another holds. A relay keeps one, and a
+            // reconciler another.
+            writes: pool(settings.write_connections.max(2) + 2, Some(first_write))?,
             silence_max: timeouts.lock + timeouts.statement + Duration::from_secs(1),
         })
     }
@@ -285,7 +286,15 @@ impl Host {
 
     /// The rows of a statement about the host itself.
     pub(crate) async fn ask(&self, text: &str) -> std::result::Result<Vec<Row>, Failure> {
-        let connection = self.reader().await?;
+        self.ask_by(&self.reader().await?, text).await
+    }
+
+    /// As [`Host::ask`], by a connection.
+    pub(crate) async fn ask_by(
+        &self,
+        connection: &Pooled,
+        text: &str,
+    ) -> std::result::Result<Vec<Row>, Failure> {
         let rows = self.within_time(connection.client().query(text, &[])).await;
         rows.inspect_err(|_| connection.discard())
     }

@@ -9,7 +9,7 @@ mod runner;
 mod source;
 
 pub(crate) use apply::{Applied, ProjectedRows, net_edge};
-pub(crate) use new_epoch::{by_target, edge_of_row, kind_of};
+pub(crate) use new_epoch::{edge_of_row, kind_of};
 pub use runner::Projection;
 pub(crate) use runner::{Pace, Target, TargetLoop};
 pub use source::{ChangeSource, LogSource, SourceBatch};

@@ -165,7 +165,7 @@ async fn rebuild(
 }
 
 /// Edges by the host of their followees.
-pub(crate) fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetEdge>> {
+fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetEdge>> {
     let mut by_host: BTreeMap<usize, Vec<NetEdge>> = BTreeMap::new();
     for &edge in edges {
         let host = topology.host_of(topology.shard_of(edge.edge.followee));

@@ -28,6 +28,7 @@ mod pairs;
 mod processes;
 mod projection;
 mod proxy;
+mod reconcile;
 mod relay_faults;
 mod restores;
 mod retention;

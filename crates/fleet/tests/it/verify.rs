@@ -18,7 +18,7 @@ const KIND: EdgeKind = EdgeKind::Follow;
 const USERS: u64 = 40;
 
 /// Users 0 to 39, each following the next five.
-fn populated(stores: &Stores) -> Arc<Fleet> {
+pub fn populated(stores: &Stores) -> Arc<Fleet> {
     let store = Arc::new(stores.make(IDS, Arc::new(SimulatedClock::default())));
     for from in 0..USERS {
         for step in 1..=5 {
@@ -30,7 +30,7 @@ fn populated(stores: &Stores) -> Arc<Fleet> {
 }
 
 /// Any list of the follower side waits for all marks of its host.
-fn wait_until_projected(store: &Fleet) {
+pub fn wait_until_projected(store: &Fleet) {
     let newest = block_on(store.span()).unwrap().newest;
     for number in 0..USERS {
         let of = user(IDS, number);
@@ -38,11 +38,11 @@ fn wait_until_projected(store: &Fleet) {
     }
 }
 
-fn verify(store: &Fleet, repair: bool) -> VerifyReport {
+pub fn verify(store: &Fleet, repair: bool) -> VerifyReport {
     store.verify(repair, &|_| {}).unwrap()
 }
 
-fn in_both(databases: &Databases, sql: &str) {
+pub fn in_both(databases: &Databases, sql: &str) {
     databases.execute(1, sql);
     databases.execute(2, sql);
 }

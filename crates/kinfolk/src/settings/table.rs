@@ -112,6 +112,8 @@ settings! {
         filter_memory: Bytes = "0", "fleet-filter-memory", "SIZE", Server;
         /// The folder that filters are saved in, so that a restart need not read all edges [default: not saved]
         filter_folder: Option<PathBuf> = "", "fleet-filter-folder", "DIR", Server;
+        /// Maximum number of rows a second that this process compares with the truth, in the roles reconcile and all; 0 turns that off
+        reconcile_rows: u32 = "2000", "fleet-reconcile-rows", "N", Server;
     }
     /// The Kafka topic of a fleet, which carries its changes to the processes that project and to other systems. Without
     /// brokers, changes are projected straight from the logs of the shards.
@@ -189,7 +191,7 @@ settings! {
     }
     /// The server process.
     server: Server {
-        /// The role of this process in a fleet: api serves requests, relay sends changes to Kafka, project keeps followers and counts up to date, all does everything
+        /// The role of this process in a fleet: api serves requests, relay sends changes to Kafka, project keeps followers and counts up to date, reconcile compares them with the truth and repairs them, all does everything
         role: Role = "all", "role", "ROLE", Server;
         /// How long to keep serving after the readiness check starts to fail, so that load balancers notice
         drain: Span = "0 s", "drain", "TIME", Server;

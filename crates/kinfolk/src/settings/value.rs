@@ -334,6 +334,8 @@ pub(crate) enum Role {
     Relay,
     /// Projects the follower side from the changes.
     Project,
+    /// Compares the follower side with the truth, and repairs it.
+    Reconcile,
     /// Pushes posts to inboxes.
     FanOut,
     /// Computes suggestions for all users.
@@ -342,7 +344,8 @@ pub(crate) enum Role {
 
 names! {
     Role {
-        All => "all", Api => "api", Relay => "relay", Project => "project", FanOut => "fan-out", Suggest => "suggest"
+        All => "all", Api => "api", Relay => "relay", Project => "project", Reconcile => "reconcile",
+        FanOut => "fan-out", Suggest => "suggest"
     }
 }
 

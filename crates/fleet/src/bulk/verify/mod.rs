@@ -1,31 +1,31 @@
-//! Verification: the follower side against the truth, counts against rows, and logs against gaps, in ranges of keys.
+//! Verification: the follower side against the truth, counts against rows, and logs against gaps.
 //!
-//! Writes and projections go on meanwhile. Counts are compared with rows of the same snapshot; the two sides of an edge are on
-//! two hosts, so that what seems to differ is looked at again while the mark of its source is locked.
+//! Writes and projections go on meanwhile: see [`compare`](crate::compare).
 
-mod counts;
 mod log;
-mod sides;
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use kinfolk_core::bulk::{Progress, VerifyReport};
-use kinfolk_core::{EdgeKind, Error, Id, Result, Shard};
+use kinfolk_core::{Error, Result, Shard};
 
 use crate::Fleet;
 use crate::catalog::Topology;
+use crate::compare::{Comparison, PAGE, Thoroughness, Walk};
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Host, Pooled};
-use crate::write::BEGIN;
-
-/// Rows that are read at once.
-const PAGE: i64 = 2_000;
+use crate::postgres::Failure;
 
 /// Differences that are described.
 const EXAMPLES_MAX: usize = 20;
 
 /// A repair can uncover another difference: rows that are right again have another count.
 const ROUNDS_MAX: usize = 4;
+
+/// A shard that is moved while it is looked at is looked at again, where it is then.
+const MOVES_MAX: usize = 20;
+
+/// A shard that is being moved is open again about then.
+const AFTER_MOVE: Duration = Duration::from_millis(500);
 
 impl Fleet {
     /// Compares what is derived with the truth, and repairs what differs if asked to. Repairs are verified by another pass.
@@ -57,29 +57,28 @@ impl Fleet {
         repair: bool,
         progress: &dyn Fn(Progress),
     ) -> std::result::Result<VerifyReport, Failure> {
-        let topology = self.shared.topology();
-        let report = VerifyReport::default();
-        let mut pass = Pass { shared: &self.shared, topology: &topology, repair, progress, report, rows: 0 };
+        let mut pass =
+            Pass { shared: &self.shared, repair, progress, report: VerifyReport::default(), rows: 0 };
         // The logs first: a projection waits at a gap.
-        for shard in topology.shards() {
-            pass.check_log(shard).await?;
-        }
-        for shard in topology.shards() {
-            pass.compare_following(shard).await?;
-            pass.compare_followers(shard).await?;
-            pass.check_counts_without_rows(shard).await?;
+        for part in [Part::Log, Part::Rows] {
+            for shard in self.shared.topology().shards() {
+                pass.verify_where_it_is(shard, part).await?;
+            }
         }
         Ok(pass.report)
     }
 }
 
-/// A user with edges of a kind.
-type Owner = (EdgeKind, Id);
+/// What is verified of a shard.
+#[derive(Clone, Copy)]
+enum Part {
+    Log,
+    Rows,
+}
 
 /// One pass over everything.
 struct Pass<'a> {
-    shared: &'a Arc<Shared>,
-    topology: &'a Topology,
+    shared: &'a Shared,
     repair: bool,
     progress: &'a dyn Fn(Progress),
     report: VerifyReport,
@@ -88,13 +87,54 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn host(&self, shard: Shard) -> &Host {
-        &self.topology.hosts[self.topology.host_of(shard)]
+    /// Verifies a part of a shard, again from the beginning if it was moved meanwhile.
+    async fn verify_where_it_is(&mut self, shard: Shard, part: Part) -> std::result::Result<(), Failure> {
+        let mut moves = 0;
+        loop {
+            let topology = self.shared.topology();
+            let before = self.report.clone();
+            let outcome = match part {
+                Part::Log => self.check_log(&topology, shard).await,
+                Part::Rows => self.check_rows(&topology, shard).await,
+            };
+            match outcome {
+                Err(Failure::Moved) if moves < MOVES_MAX => moves += 1,
+                outcome => return outcome,
+            }
+            // What was repaired there is not found again.
+            if self.repair {
+                (self.report.edges, self.report.users) = (before.edges, before.users);
+            } else {
+                self.report = before;
+            }
+            tokio::time::sleep(AFTER_MOVE).await;
+            self.shared.reload_topology().await?;
+        }
     }
 
-    fn looked_at(&mut self, rows: usize) {
-        self.rows += rows as u64;
-        (self.progress)(Progress { stage: "verifying", done: self.rows, total: None });
+    async fn check_rows(&mut self, topology: &Topology, shard: Shard) -> std::result::Result<(), Failure> {
+        let compare = self.comparison(topology);
+        let mut walk = Some(Walk::new(topology.id_kind));
+        while let Some(at) = walk {
+            let repair = self.repair;
+            let step = compare.step(shard, at, PAGE, &move |_| repair).await?;
+            self.rows += step.rows;
+            (self.progress)(Progress { stage: "verifying", done: self.rows, total: None });
+            self.report.edges += step.edges;
+            self.report.users += step.users;
+            for settled in step.settled {
+                self.differs(|| settled.difference.to_string());
+            }
+            walk = step.next;
+        }
+        compare.require_open(shard).await
+    }
+
+    fn comparison<'b>(&self, topology: &'b Topology) -> Comparison<'b>
+    where
+        Self: 'b,
+    {
+        Comparison { shared: self.shared, topology, thoroughness: Thoroughness::Full }
     }
 
     fn differs(&mut self, description: impl FnOnce() -> String) {
@@ -103,29 +143,4 @@ impl Pass<'_> {
             self.report.differences.push(description());
         }
     }
-}
-
-/// Runs work as a transaction of a host. The work ends it; whatever fails ends with the connection.
-async fn transaction<T>(
-    host: &Host,
-    work: impl AsyncFnOnce(&Pooled) -> std::result::Result<T, Failure>,
-) -> std::result::Result<T, Failure> {
-    let connection = host.writer().await?;
-    let begun = connection.begin(BEGIN).await.map_err(|error| Failure::of_statement(&host.name, &error));
-    let outcome = match begun {
-        Ok(()) => work(&connection).await,
-        Err(failure) => Err(failure),
-    };
-    outcome.inspect_err(|_| connection.discard())
-}
-
-/// The users of rows that come in the order of their users, without the last one of the rows before.
-fn new_owners(owners: impl Iterator<Item = Owner>, last: &mut Option<Owner>) -> Vec<Owner> {
-    let mut new: Vec<Owner> = owners.collect();
-    new.dedup();
-    let before = std::mem::replace(last, new.last().copied().or(*last));
-    if new.first().copied() == before && before.is_some() {
-        new.remove(0);
-    }
-    new
 }

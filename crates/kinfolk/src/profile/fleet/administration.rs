@@ -17,6 +17,7 @@ use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_be
 use super::budgets::budget_stats;
 use super::hot::hot_stats;
 use super::layers::layer_stats;
+use super::reconciler::reconciler_stats;
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
@@ -51,6 +52,7 @@ impl Administration for FleetAdministration {
         let mut stats = self.status.get().as_ref().map(stats).unwrap_or_default();
         stats.extend(layer_stats(&self.files.store.layer_states()));
         stats.extend(hot_stats(&self.files.store.hot_state()));
+        stats.extend(self.files.store.reconcile_state().iter().flat_map(reconciler_stats));
         stats.extend(self.budgets.iter().flat_map(|budgets| budget_stats(budgets.counts())));
         stats
     }
@@ -173,7 +175,7 @@ mod tests {
     use kinfolk_core::{Epoch, IdKind, Shard};
     use kinfolk_fleet::{
         CacheState, CacheVerdict, FillOutcome, FilterState, FilterVerdict, FleetStatus, HostCondition,
-        HotState, HotVerdict, LayerStates, ProcessStatus, ShardVerdict,
+        HotState, HotVerdict, LayerStates, ProcessStatus, ReconcileState, ShardVerdict,
     };
     use kinfolk_server::{ExchangeCounts, Metrics, StatKind};
 
@@ -243,6 +245,7 @@ mod tests {
         let verdicts = HotVerdict::ALL.map(|verdict| (verdict, 0));
         stats.extend(hot_stats(&HotState { verdicts, entries: 0 }));
         stats.extend(budget_stats(ExchangeCounts::default()));
+        stats.extend(reconciler_stats(&ReconcileState::default()));
         let mut shown = metrics_of(include_str!("../../../../../docs/operating/grafana-fleet.json"));
         assert!(shown.remove(LATENCIES), "the dashboard does not show the latencies of the layers");
         let layers = [LayerTimes { layer: "check_shard", times: HistogramSnapshot::default() }];

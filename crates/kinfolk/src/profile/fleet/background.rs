@@ -1,14 +1,14 @@
 //! What a process of a fleet does beside requests: it observes the hosts and judges whether it is ready; in the role relay it sends
-//! the changes to Kafka; in the role project it keeps the follower side and the cache up to date and trims the logs; a process that serves keeps its filters,
-//! and exchanges what its callers spend with the others.
+//! the changes to Kafka; in the role project it keeps the follower side and the cache up to date and trims the logs; in the
+//! role reconcile it compares the follower side with the truth; a process that serves keeps its filters, and exchanges what its callers spend with the others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kinfolk_fleet::{
-    CacheFeed, ChangeSource, Filtering, Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition,
-    Retention, ShardStatus, TopicSource, Trimmed,
+    CacheFeed, ChangeSource, Filtering, Fleet, FleetStatus, LogSource, Projection, Reconciler, Relay,
+    RelayCondition, Retention, ShardStatus, TopicSource, Trimmed,
 };
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -28,6 +28,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Background {
     relay: Option<Relay>,
     _projection: Option<Projecting>,
+    _reconciler: Option<Reconciler>,
     filtering: Option<Filtering>,
     _loops: JoinSet<()>,
 }
@@ -57,6 +58,7 @@ impl Background {
         } else {
             None
         };
+        let reconciler = profile.reconciles().then(|| Reconciler::start(store, profile.reconciling));
         let filtering = match (profile.filters(), &profile.kafka) {
             (None, _) => None,
             (Some(filters), Some(kafka)) => {
@@ -67,7 +69,7 @@ impl Background {
                 Some(Filtering::start(store, &Arc::new(LogSource::new(store)), filters.clone()))
             }
         };
-        Ok(Self { relay, _projection: projection, filtering, _loops: loops })
+        Ok(Self { relay, _projection: projection, _reconciler: reconciler, filtering, _loops: loops })
     }
 
     /// Ends the work, once the relay has handed over what it has sent, and saves the filters.

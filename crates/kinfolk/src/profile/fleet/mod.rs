@@ -5,6 +5,7 @@ mod background;
 mod budgets;
 mod hot;
 mod layers;
+mod reconciler;
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -16,7 +17,9 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, IdKind, Keyring, Shard, Timestamp};
-use kinfolk_fleet::{FilterSettings, Fleet, Import, Kafka, NewDeployment, Redis, Retention, Sasl, Settings};
+use kinfolk_fleet::{
+    FilterSettings, Fleet, Import, Kafka, NewDeployment, Reconciling, Redis, Retention, Sasl, Settings,
+};
 use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(crate) use kinfolk_fleet::{
@@ -47,6 +50,7 @@ pub(crate) struct FleetProfile {
     service: ServiceSettings,
     sort_memory: usize,
     filters: FilterSettings,
+    reconciling: Reconciling,
     status: Arc<LatestStatus>,
     readiness: Arc<Readiness>,
     /// What this process and the others may still admit, if it serves and there is a Redis to share that in.
@@ -81,6 +85,7 @@ impl FleetProfile {
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
             filters: FilterSettings { bytes_max: fleet.filter_memory.0, folder: fleet.filter_folder.clone() },
+            reconciling: Reconciling::new(fleet.reconcile_rows),
             status: Arc::default(),
             readiness: Arc::default(),
             budgets: (role.serves_api() && !configuration.redis.nodes.0.is_empty()).then(Arc::default),
@@ -175,6 +180,10 @@ impl FleetProfile {
         matches!(self.role, Role::All | Role::Project)
     }
 
+    fn reconciles(&self) -> bool {
+        matches!(self.role, Role::All | Role::Reconcile)
+    }
+
     /// The settings of filters, if this process has any.
     fn filters(&self) -> Option<&FilterSettings> {
         let serves = matches!(self.role, Role::All | Role::Api);
@@ -240,7 +249,7 @@ impl Profile for FleetProfile {
             Role::Relay if self.kafka.is_none() => {
                 Err(UsageError("the role relay needs kafka.brokers".to_owned()).into())
             }
-            Role::All | Role::Api | Role::Project | Role::Relay => Ok(()),
+            Role::All | Role::Api | Role::Project | Role::Relay | Role::Reconcile => Ok(()),
             Role::FanOut | Role::Suggest => Err(Error::NotAvailable { what: "this role" }.into()),
         }
     }

@@ -11,6 +11,7 @@ mod files;
 mod kafka;
 mod processes;
 mod readiness;
+mod reconciler;
 mod same_results;
 mod scenarios;
 mod shards;
