@@ -104,12 +104,11 @@ async fn relay_all(
     of_host: impl Fn(usize) -> host::HostRelay,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let (mut relays, mut count) = (JoinSet::new(), 0);
+    let (mut relays, mut started) = (JoinSet::new(), 0);
     while !*stopping.borrow_and_update() {
-        for host in count..shared.topology().hosts.len() {
-            relays.spawn(of_host(host).run(stopping.clone()));
-            count = host + 1;
-        }
+        let hosts = shared.topology().hosts.len();
+        (started..hosts).for_each(|host| _ = relays.spawn(of_host(host).run(stopping.clone())));
+        started = hosts;
         _ = timeout(NEW_HOSTS_EVERY, stopping.changed()).await;
     }
     while let Some(ended) = relays.join_next().await {
