@@ -49,6 +49,7 @@ pub(super) async fn keep_filters(shared: Arc<Shared>, settings: FilterSettings) 
     let (mut compared, mut saved) = (Instant::now(), Instant::now());
     loop {
         keeper.make_missing().await;
+        keeper.shared.filters.note_made();
         if compared.elapsed() >= COMPARE_EVERY {
             keeper.compare_next().await;
             compared = Instant::now();

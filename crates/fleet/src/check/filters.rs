@@ -8,6 +8,7 @@ use std::time::Instant;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 use kinfolk_core::{EdgeKind, Epoch, Frontier, Result, Shard, names};
 use parking_lot::RwLock;
+use tokio::sync::watch;
 
 use super::filter::Filter;
 use super::layers::{Asked, CheckLayer, Checks};
@@ -18,6 +19,8 @@ use crate::fleet::Shared;
 pub(crate) struct Filters {
     known: RwLock<Known>,
     are_kept: AtomicBool,
+    /// Whether every shard was looked at once: what can have a filter soon has it.
+    are_made: watch::Sender<bool>,
     counts: [AtomicU64; FilterVerdict::ALL.len()],
     times: Histogram,
     damaged: AtomicU64,
@@ -110,6 +113,19 @@ impl Filters {
     /// From now on filters are made.
     pub(super) fn keep(&self) {
         self.are_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Every shard was looked at.
+    pub(super) fn note_made(&self) {
+        self.are_made.send_replace(true);
+    }
+
+    /// Waits until every shard was looked at, if filters are made at all.
+    pub(crate) async fn made(&self) {
+        if self.are_kept() {
+            // The sender is this.
+            _ = self.are_made.subscribe().wait_for(|made| *made).await;
+        }
     }
 
     pub(crate) fn times(&self) -> HistogramSnapshot {

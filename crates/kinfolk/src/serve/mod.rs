@@ -140,16 +140,20 @@ impl<P: Profile> Server<P> {
         if let Some(listener) = resp_listener {
             protocols.start_resp(&configuration, listener, Arc::clone(&service))?;
         }
-        let background = profile.start_background(&store).await?;
-        let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
-        announce(&Ready { http, redis, edges, loaded_in, is_open });
-        let every = configuration.suggest.every.0;
-        let schedule = match profile.everyone() {
-            Some(request) => Schedule::start(store.clone(), request, every)?,
-            None => None,
+        // It serves already, but may have to wait for others before it is ready.
+        let background = tokio::select! {
+            background = profile.start_background(&store) => Some(background?),
+            _ = signals.stop() => None,
         };
-
-        let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
+        let (mut outcome, mut schedule) = (Ok(()), None);
+        if background.is_some() {
+            let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
+            announce(&Ready { http, redis, edges, loaded_in, is_open });
+            if let Some(request) = profile.everyone() {
+                schedule = Schedule::start(store.clone(), request, configuration.suggest.every.0)?;
+            }
+            outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
+        }
         // It stops by a signal, or because a part failed.
         let signalled = outcome.is_ok().then(Instant::now);
         Signals::end_at_once_on_the_next(signalled).context("could not start a thread")?;
@@ -163,13 +167,15 @@ impl<P: Profile> Server<P> {
         if let Some(schedule) = schedule {
             outcome = outcome.and(schedule.stop().await);
         }
-        // A failed store still serves reads.
-        if outcome.is_ok() || service.failure().is_some() {
-            tokio::time::sleep(configuration.server.drain.0).await;
+        // A failed store still serves reads. Nobody knows of a server that was never ready.
+        if background.is_some() && (outcome.is_ok() || service.failure().is_some()) {
+            tokio::time::sleep(configuration.drain()).await;
         }
         let grace_ends = Instant::now() + configuration.server.grace.0;
         outcome = outcome.and(protocols.stop().await);
-        P::stop_background(background).await;
+        if let Some(background) = background {
+            P::stop_background(background).await;
+        }
         Ok(Some(Served { store, grace_ends, outcome }))
     }
 }

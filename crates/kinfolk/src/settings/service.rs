@@ -1,6 +1,7 @@
 //! Converts settings to those of the services of `kinfolk-core`.
 
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use kinfolk_core::comments::CommentSettings;
 use kinfolk_core::graph::GraphSettings;
@@ -14,7 +15,17 @@ const CHAR_BYTES_MAX: usize = 12;
 /// The rest of a request with a comment.
 const ENVELOPE_BYTES_MAX: usize = 4 << 10;
 
+/// How long a process of a fleet serves on when it stops: it is one of several, behind something that asks whether they are ready.
+const FLEET_DRAIN: Duration = Duration::from_secs(5);
+
 impl Configuration {
+    /// How long to keep serving after the readiness check starts to fail.
+    pub(crate) fn drain(&self) -> Duration {
+        let is_balanced = self.fleet.catalog.is_some() && self.server.role.serves_api();
+        let default = if is_balanced { FLEET_DRAIN } else { Duration::ZERO };
+        self.server.drain.map_or(default, |drain| drain.0)
+    }
+
     /// The settings of the services.
     pub(crate) fn service_settings(&self) -> ServiceSettings {
         let Self { graph, suggest, comments, .. } = self;

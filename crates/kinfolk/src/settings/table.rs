@@ -193,8 +193,8 @@ settings! {
     server: Server {
         /// The role of this process in a fleet: api serves requests, relay sends changes to Kafka, project keeps followers and counts up to date, reconcile compares them with the truth and repairs them, all does everything
         role: Role = "all", "role", "ROLE", Server;
-        /// How long to keep serving after the readiness check starts to fail, so that load balancers notice
-        drain: Span = "0 s", "drain", "TIME", Server;
+        /// How long to keep serving after the readiness check starts to fail, so that load balancers notice [default: 5 s for a process of a fleet that serves requests, otherwise 0 s]
+        drain: Option<Span> = "", "drain", "TIME", Server;
         /// How long to wait for requests in flight when the process stops
         grace: Span = "30 s", "grace", "TIME", Server;
     }

@@ -27,7 +27,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// The background work of a process. Dropping it ends the work at once.
 pub(crate) struct Background {
     relay: Option<Relay>,
-    _projection: Option<Projecting>,
+    projection: Option<Projecting>,
     _reconciler: Option<Reconciler>,
     filtering: Option<Filtering>,
     _loops: JoinSet<()>,
@@ -42,18 +42,20 @@ impl Background {
         };
         let mut loops = JoinSet::new();
         loops.spawn(observe(store.clone(), Arc::clone(&profile.status)));
-        // Kafka may be away for everybody. A process that also serves is not taken out because of it.
-        let condition = relay.as_ref().filter(|_| profile.role == Role::Relay).map(Relay::condition);
-        let condition = condition.unwrap_or_default();
-        loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
         if let Some(budgets) = &profile.budgets {
             loops.spawn(exchange_budgets(store.clone(), Arc::clone(budgets)));
         }
         let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
             Some(match &profile.kafka {
-                Some(kafka) => Projecting::start(store, profile, TopicSource::start(store, kafka).await?),
-                None => Projecting::start(store, profile, LogSource::new(store)),
+                Some(kafka) => {
+                    let source = Arc::new(TopicSource::start(store, kafka).await?);
+                    Projecting {
+                        topic: Some(Arc::clone(&source)),
+                        ..Projecting::start(store, profile, &source)
+                    }
+                }
+                None => Projecting::start(store, profile, &Arc::new(LogSource::new(store))),
             })
         } else {
             None
@@ -69,19 +71,36 @@ impl Background {
                 Some(Filtering::start(store, &Arc::new(LogSource::new(store)), filters.clone()))
             }
         };
-        Ok(Self { relay, _projection: projection, _reconciler: reconciler, filtering, _loops: loops })
+        store.wait_until_warm().await?;
+        // Kafka may be away for everybody. A process that also serves is not taken out because of it.
+        let condition = relay.as_ref().filter(|_| profile.role == Role::Relay).map(Relay::condition);
+        let condition = condition.unwrap_or_default();
+        judge(store, &condition, &profile.readiness, None).await;
+        loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
+        Ok(Self { relay, projection, _reconciler: reconciler, filtering, _loops: loops })
     }
 
-    /// Ends the work, once the relay has handed over what it has sent, and saves the filters.
+    /// Ends the work, once others can take over what the relay and the projection have done, and saves the filters.
     pub(super) async fn stop(self) {
-        if let Some(filtering) = self.filtering {
-            // It fails only if saving has panicked, which was said then.
-            _ = tokio::task::spawn_blocking(|| filtering.stop()).await;
-        }
-        if let Some(relay) = self.relay {
-            // It fails only if a task of it has panicked, which was said then.
-            _ = relay.stop().await;
-        }
+        let Self { relay, projection, filtering, _reconciler, _loops } = self;
+        let save = async {
+            if let Some(filtering) = filtering {
+                // It fails only if saving has panicked, which was said then.
+                _ = tokio::task::spawn_blocking(|| filtering.stop()).await;
+            }
+        };
+        let relay = async {
+            if let Some(relay) = relay {
+                // It fails only if a task of it has panicked, which was said then.
+                _ = relay.stop().await;
+            }
+        };
+        let hand_over = async {
+            if let Some(topic) = projection.as_ref().and_then(|projection| projection.topic.as_ref()) {
+                topic.hand_over().await;
+            }
+        };
+        tokio::join!(save, relay, hand_over);
     }
 }
 
@@ -89,13 +108,14 @@ impl Background {
 struct Projecting {
     _projection: Projection,
     _cache: Option<CacheFeed>,
+    /// The part of the topic that others have to take over.
+    topic: Option<Arc<TopicSource>>,
 }
 
 impl Projecting {
-    fn start<S: ChangeSource>(store: &Fleet, profile: &FleetProfile, source: S) -> Self {
-        let source = Arc::new(source);
-        let cache = profile.has_cache().then(|| CacheFeed::start(store, &source));
-        Self { _projection: Projection::start(store, &source), _cache: cache }
+    fn start<S: ChangeSource>(store: &Fleet, profile: &FleetProfile, source: &Arc<S>) -> Self {
+        let cache = profile.has_cache().then(|| CacheFeed::start(store, source));
+        Self { _projection: Projection::start(store, source), _cache: cache, topic: None }
     }
 }
 
@@ -107,6 +127,13 @@ pub(super) type LatestStatus = Latest<Observed>;
 
 /// Why this process should not be sent requests, if there was a reason when it was last judged.
 pub(super) type Readiness = Latest<String>;
+
+impl Readiness {
+    /// Of a process that starts.
+    pub(super) fn starting() -> Self {
+        Self(Mutex::new(Some("this process has just started, and does not know its hosts yet".to_owned())))
+    }
+}
 
 /// A look at the fleet.
 #[derive(Clone)]
@@ -189,15 +216,20 @@ async fn judge_readiness(store: Fleet, relay: RelayCondition, readiness: Arc<Rea
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // It fails only while the store is being closed.
-        let reason = store.not_ready().await.unwrap_or_default().or_else(|| relay.problem());
-        match (&reason, readiness.get()) {
-            (Some(reason), None) => tracing::warn!(reason, "not ready"),
-            (None, Some(_)) => tracing::info!("ready again"),
-            _ => {}
-        }
-        readiness.set(reason);
+        judge(&store, &relay, &readiness, readiness.get()).await;
     }
+}
+
+/// Judges, and says what has changed since `before`.
+async fn judge(store: &Fleet, relay: &RelayCondition, readiness: &Readiness, before: Option<String>) {
+    // It fails only while the store is being closed.
+    let reason = store.not_ready().await.unwrap_or_default().or_else(|| relay.problem());
+    match (&reason, before) {
+        (Some(reason), None) => tracing::warn!(reason, "not ready"),
+        (None, Some(_)) => tracing::info!("ready again"),
+        _ => {}
+    }
+    readiness.set(reason);
 }
 
 async fn trim(store: Fleet, retention: Retention) {

@@ -87,7 +87,7 @@ impl FleetProfile {
             filters: FilterSettings { bytes_max: fleet.filter_memory.0, folder: fleet.filter_folder.clone() },
             reconciling: Reconciling::new(fleet.reconcile_rows),
             status: Arc::default(),
-            readiness: Arc::default(),
+            readiness: Arc::new(Readiness::starting()),
             budgets: (role.serves_api() && !configuration.redis.nodes.0.is_empty()).then(Arc::default),
         })
     }

@@ -86,11 +86,12 @@ impl Databases {
         format!("{server}/{}", self.names[database])
     }
 
-    /// A configuration that names the databases. Nothing is reconciled: repairs would hide what a test looks for.
+    /// A configuration that names the databases. Nothing balances the load of most tests, so that a process need not be drained; and
+    /// nothing is reconciled: repairs would hide what a test looks for.
     pub fn configuration(&self) -> String {
         let [catalog, a, b] = [0, 1, 2].map(|database| self.url(database));
         format!(
-            "[fleet]\ncatalog = \"{catalog}\"\nhosts = {{ a = \"{a}\", b = \"{b}\" }}\nreconcile_rows = 0\n"
+            "[server]\ndrain = \"0 s\"\n[fleet]\ncatalog = \"{catalog}\"\nhosts = {{ a = \"{a}\", b = \"{b}\" }}\nreconcile_rows = 0\n"
         )
     }
 

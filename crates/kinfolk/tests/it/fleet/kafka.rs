@@ -9,8 +9,8 @@ use super::processes::eventually;
 use crate::serve::running::Running;
 use crate::support::Sandbox;
 
-/// A fleet of four shards with a topic of its own.
-fn fleet(databases: &Databases) -> Option<Sandbox> {
+/// A fleet of four shards with a topic of its own. None if the environment names no brokers.
+pub(super) fn fleet(databases: &Databases) -> Option<Sandbox> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let brokers = std::env::var("KINFOLK_TEST_KAFKA").ok();
     let is_required = std::env::var_os("KINFOLK_REQUIRE_KAFKA").is_some();

@@ -12,6 +12,7 @@ mod kafka;
 mod processes;
 mod readiness;
 mod reconciler;
+mod rolling;
 mod same_results;
 mod scenarios;
 mod shards;
