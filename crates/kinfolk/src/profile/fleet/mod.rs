@@ -23,8 +23,8 @@ use kinfolk_fleet::{
 use kinfolk_server::{Administration, ServiceSettings, SharedBudgets};
 
 pub(crate) use kinfolk_fleet::{
-    CheckReport, FleetStatus, HostStatus, Initialized, MoveStatus, MoveStep, PlannedMove, ShardStatus, Warmed,
-    plan_balance,
+    CheckReport, FleetStatus, HostStatus, Initialized, MoveStatus, MoveStep, PlannedMove, ShardStatus,
+    Warmed, plan_balance,
 };
 
 pub(crate) use self::background::relay_behind;

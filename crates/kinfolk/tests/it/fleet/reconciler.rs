@@ -30,7 +30,9 @@ fn a_process_that_reconciles_repairs_what_has_differed_for_a_while() {
     assert_eq!(["/healthz", "/readyz"].map(|path| reconciler.get(path).status), [200, 200]);
     assert_eq!(reconciler.get("/v1/users/1/counts").status, 404);
     let planted = Instant::now();
-    [1, 2].map(|host| databases.execute(host, "DELETE FROM kinfolk.followers WHERE follower = 7"));
+    for host in [1, 2] {
+        databases.execute(host, "DELETE FROM kinfolk.followers WHERE follower = 7");
+    }
     // The row, and the count that now differs from the rows.
     let found = "kinfolk_fleet_reconcile_differences_total";
     eventually("differences", || (metric(&reconciler, found) == 2.0).then_some(()));
