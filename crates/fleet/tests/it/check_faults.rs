@@ -64,8 +64,7 @@ impl Fixture {
         let writer = Fleet::open(settings.clone()).unwrap();
         let filters = FilterSettings { bytes_max: 1 << 26, folder: None };
         let readers = [(), ()].map(|()| {
-            let (fleet, filtering) =
-                reader(settings.clone(), kafka.brokers(), nodes.addresses(), filters.clone());
+            let (fleet, filtering) = reader(&settings, kafka.brokers(), nodes.addresses(), filters.clone());
             filtering.detach();
             fleet
         });

@@ -12,8 +12,9 @@ use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, Side};
 use kinfolk_core::{EdgeKind, Error, Frontier, IdKind, Shard};
 use kinfolk_fleet::{ChangeSource, Fleet, LogSource, MoveStep, NewDeployment, Projection, SourceBatch};
 
+use crate::audits::audit;
 use crate::deployments::{Databases, patient, process, servers, settings_of_process};
-use crate::processes::{Acknowledged, Random, USERS, audit, open, write};
+use crate::processes::{Acknowledged, Random, USERS, open, write};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const IDS: IdKind = IdKind::Integer;

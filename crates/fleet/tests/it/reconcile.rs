@@ -78,7 +78,7 @@ impl Drop for EndOnDrop<'_> {
 fn keep_writing(store: &Fleet, ends: &AtomicBool) {
     let mut round = 0_u64;
     while !ends.load(Ordering::Relaxed) {
-        let action = if round / 40 % 2 == 0 { EdgeAction::Follow } else { EdgeAction::Unfollow };
+        let action = if (round / 40).is_multiple_of(2) { EdgeAction::Follow } else { EdgeAction::Unfollow };
         write(store, action, 100 + round % 40, 100 + (round + 1 + round / 80 % 7) % 40);
         round += 1;
     }

@@ -83,7 +83,12 @@ impl Drop for Worker {
 }
 
 /// A store that checks by filters, which the topic feeds, and by the cache.
-pub fn reader(settings: Settings, brokers: &str, nodes: &str, filters: FilterSettings) -> (Fleet, Filtering) {
+pub fn reader(
+    settings: &Settings,
+    brokers: &str,
+    nodes: &str,
+    filters: FilterSettings,
+) -> (Fleet, Filtering) {
     let redis = Some(redis(nodes));
     let fleet = eventually(|| Fleet::open(Settings { redis: redis.clone(), ..settings.clone() }));
     // The topic is there once the relay has made it.

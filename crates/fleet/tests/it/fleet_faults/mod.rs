@@ -94,7 +94,7 @@ impl Fixture {
         let filters = std::env::temp_dir().join(format!("fleet-filters-{}", new_name()));
         let reader = |index| {
             let saved = saved_filters(&filters, index);
-            reader(settings.clone(), kafka.brokers(), nodes.addresses(), saved)
+            reader(&settings, kafka.brokers(), nodes.addresses(), saved)
         };
         let [(one, of_one), (two, of_two)] = [0, 1].map(reader);
         Self {
@@ -128,7 +128,7 @@ impl Fixture {
             std::fs::write(&path, bytes).unwrap();
         }
         let Layers { kafka, nodes, .. } = &self.layers;
-        let (fleet, filtering) = reader(self.settings.clone(), kafka.brokers(), nodes.addresses(), saved);
+        let (fleet, filtering) = reader(&self.settings, kafka.brokers(), nodes.addresses(), saved);
         *self.readers[index].write().unwrap() = fleet;
         self.filtering[index] = Some(filtering);
     }
@@ -244,7 +244,7 @@ fn run(fixture: &mut Fixture, load: &Load, seed: u64) -> (Story, BTreeMap<Fault,
                 writers.push(scope.spawn(move || load.write(writer, host, &own, seed)));
             }
             scope.spawn(move || {
-                load.check(&readers[0], Some(host), &users.followers, seed + 100 + host as u64)
+                load.check(&readers[0], Some(host), &users.followers, seed + 100 + host as u64);
             });
             scope.spawn(move || load.list(&readers[1], host, users, seed + 200 + host as u64));
         }
