@@ -12,6 +12,7 @@ use kinfolk_core::{EdgeKind, Frontier, Id, Sequence, Shard};
 use kinfolk_fleet::Fleet;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::Message;
+use rdkafka::metadata::MetadataPartition;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::processes::Acknowledged;
@@ -121,7 +122,7 @@ pub fn audit_topic(store: &Fleet, brokers: &str) {
     let mut partitions = TopicPartitionList::new();
     let mut left = BTreeMap::new();
     let known = consumer.fetch_metadata(Some(TOPIC), Duration::from_secs(10)).unwrap();
-    for partition in known.topics()[0].partitions().iter().map(rdkafka::metadata::MetadataPartition::id) {
+    for partition in known.topics()[0].partitions().iter().map(MetadataPartition::id) {
         partitions.add_partition_offset(TOPIC, partition, Offset::Beginning).unwrap();
         let limit = Duration::from_secs(10);
         let (low, high) = consumer.fetch_watermarks(TOPIC, partition, limit).unwrap();

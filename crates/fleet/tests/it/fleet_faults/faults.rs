@@ -86,17 +86,21 @@ const OWN: [Fault; 20] = [
 const HOURS: Duration = Duration::from_secs(2 * 60 * 60);
 
 impl Fault {
+    /// All kinds, or those that `KINFOLK_FLEET_ONLY` names.
     pub fn all() -> Vec<Self> {
         let layers = LayerFault::ALL.into_iter().filter(|fault| *fault != LayerFault::Nothing);
-        layers.map(Self::Layer).chain(OWN).collect()
+        let only = std::env::var("KINFOLK_FLEET_ONLY").unwrap_or_default();
+        let is_asked =
+            |fault: &Self| only.is_empty() || only.split(',').any(|name| format!("{fault:?}").contains(name));
+        layers.map(Self::Layer).chain(OWN).filter(is_asked).collect()
     }
 
     /// How long it lasts: some only make sense if they outlast all timeouts.
     pub fn lasts(self, is_long: bool, random: &mut Random) -> Duration {
         let outlasts = matches!(self, Self::HostStopped | Self::WorkerStopped | Self::Silent);
         Duration::from_secs(match (outlasts, is_long) {
-            (true, true) => 7 + random.below(24),
-            (true, false) => 7,
+            (true, true) => 12 + random.below(19),
+            (true, false) => 12,
             (false, true) => 2 + random.below(9),
             (false, false) => 2,
         })

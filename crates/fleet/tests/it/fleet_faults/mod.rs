@@ -6,7 +6,7 @@
 //! repairs anything.
 //!
 //! `KINFOLK_FLEET_FAULTS` faults are chosen by `KINFOLK_FLEET_SEED`, over at least `KINFOLK_FLEET_OPERATIONS` operations, on
-//! `KINFOLK_FLEET_BROKERS` brokers.
+//! `KINFOLK_FLEET_BROKERS` brokers. `KINFOLK_FLEET_ONLY` names the kinds to choose from, with commas between them.
 
 mod clock;
 mod faults;
