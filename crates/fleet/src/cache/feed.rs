@@ -98,8 +98,12 @@ struct Changed {
 }
 
 impl Target for CacheTarget {
-    const PACE: Pace =
-        Pace { idle: Duration::from_millis(50), busy: Duration::from_millis(20), hears_of_writes: false };
+    const PACE: Pace = Pace {
+        idle: Duration::from_millis(50),
+        busy: Duration::from_millis(20),
+        hears_of_writes: false,
+        sweep: None,
+    };
 
     /// Apart from every host.
     fn number(&self) -> usize {

@@ -72,8 +72,12 @@ struct FilterTarget {
 }
 
 impl Target for FilterTarget {
-    const PACE: Pace =
-        Pace { idle: Duration::from_millis(50), busy: Duration::from_millis(10), hears_of_writes: false };
+    const PACE: Pace = Pace {
+        idle: Duration::from_millis(50),
+        busy: Duration::from_millis(10),
+        hears_of_writes: false,
+        sweep: None,
+    };
 
     fn number(&self) -> usize {
         0

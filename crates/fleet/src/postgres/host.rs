@@ -319,9 +319,12 @@ impl Host {
         let plan = async {
             let client = connection.client();
             let parameters = client.prepare(text).await?.params().len();
-            let nothing = vec!["NULL"; parameters].join(", ");
+            let nothing = match parameters {
+                0 => String::new(),
+                some => format!("({})", vec!["NULL"; some].join(", ")),
+            };
             client.batch_execute(&format!("PREPARE explained AS {text}")).await?;
-            client.query(&format!("EXPLAIN EXECUTE explained ({nothing})"), &[]).await
+            client.query(&format!("EXPLAIN EXECUTE explained {nothing}"), &[]).await
         };
         let plan = plan.await;
         connection.discard();

@@ -79,6 +79,9 @@ pub(crate) struct Pace {
     pub(crate) busy: Duration,
     /// Whether a write through this process ends the pause.
     pub(crate) hears_of_writes: bool,
+    /// How often the logs are read directly, whatever the source brings. While a topic changes hands, or its relay does, nobody may bring
+    /// some changes for a second or two, and reads wait no longer than one.
+    pub(crate) sweep: Option<Duration>,
 }
 
 /// What changes are brought to.
@@ -107,8 +110,12 @@ struct HostTarget {
 }
 
 impl Target for HostTarget {
-    const PACE: Pace =
-        Pace { idle: Duration::from_millis(5), busy: Duration::from_millis(10), hears_of_writes: true };
+    const PACE: Pace = Pace {
+        idle: Duration::from_millis(5),
+        busy: Duration::from_millis(10),
+        hears_of_writes: true,
+        sweep: Some(Duration::from_millis(250)),
+    };
 
     fn number(&self) -> usize {
         self.host
@@ -133,11 +140,13 @@ pub(crate) struct TargetLoop<T> {
     stalls: Stalls,
     /// Sources whose next changes are read from the log, because the source of changes has not brought them.
     from_log: BTreeSet<Shard>,
+    swept_at: Instant,
 }
 
 impl<T: Target> TargetLoop<T> {
     pub(crate) fn new(shared: Arc<Shared>, target: T) -> Self {
-        Self { shared, target, stalls: Stalls::default(), from_log: BTreeSet::new() }
+        let (stalls, from_log, swept_at) = (Stalls::default(), BTreeSet::new(), Instant::now());
+        Self { shared, target, stalls, from_log, swept_at }
     }
 
     pub(crate) async fn run<S: ChangeSource>(&mut self, source: &S) {
@@ -182,6 +191,10 @@ impl<T: Target> TargetLoop<T> {
                 self.shared.reload_topology().await?;
             }
             self.from_log.extend(self.stalls.look(&after, newest));
+        }
+        if T::PACE.sweep.is_some_and(|every| self.swept_at.elapsed() >= every) {
+            self.from_log.extend(after.iter().map(|mark| mark.shard));
+            self.swept_at = Instant::now();
         }
         let batches =
             source.changes(self.target.number(), &after, BATCH_MAX).await.map_err(Failure::Transient)?;

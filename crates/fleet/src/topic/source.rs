@@ -14,10 +14,10 @@ use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
 use super::create::Quiet;
 use super::event::decode;
-use super::windows::{HAND_OVER, Offer, Windows};
+use super::windows::{Offer, Windows};
 use super::{Kafka, require_fitting};
 use crate::Fleet;
-use crate::project::{ChangeSource, LogSource, SourceBatch};
+use crate::project::{ChangeSource, SourceBatch};
 
 /// How long the thread waits for a message before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
@@ -33,7 +33,6 @@ const SEEK_MAX: Duration = Duration::from_secs(2);
 /// the topic does not have any more, or does not bring, is read from the logs.
 pub struct TopicSource {
     windows: Arc<Windows>,
-    log: LogSource,
     ends: Arc<AtomicBool>,
 }
 
@@ -78,8 +77,7 @@ impl TopicSource {
             ("partition.assignment.strategy", "cooperative-sticky"),
             ("session.timeout.ms", "6000"),
             ("max.poll.interval.ms", "30000"),
-            // How soon a process hears that it has to take over.
-            ("heartbeat.interval.ms", "500"),
+            ("heartbeat.interval.ms", "2000"),
             ("queued.max.messages.kbytes", "16384"),
         ];
         let context = Assignments(Arc::clone(&windows));
@@ -89,16 +87,7 @@ impl TopicSource {
         let thread = std::thread::Builder::new().name("topic".to_owned());
         let failed = |error| Error::Storage { detail: format!("no thread for the topic: {error}") };
         thread.spawn(move || reader.run()).map_err(failed)?;
-        Ok(Self { windows, log: LogSource::new(fleet), ends })
-    }
-
-    /// Leaves the group, and waits until other processes have taken over. Meanwhile it still brings the changes of its sources.
-    pub async fn hand_over(&self) {
-        let has_sources = self.sources() > 0;
-        self.ends.store(true, Ordering::Relaxed);
-        if has_sources {
-            tokio::time::sleep(HAND_OVER).await;
-        }
+        Ok(Self { windows, ends })
     }
 
     /// How many sources the brokers have given to this process.
@@ -115,12 +104,7 @@ impl Drop for TopicSource {
 
 impl ChangeSource for TopicSource {
     async fn changes(&self, host: usize, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
-        let mut batches = self.windows.after(host, after, limit);
-        let handed_over = self.windows.handed_over(after);
-        if !handed_over.is_empty() {
-            batches.extend(self.log.changes(host, &handed_over, limit).await?);
-        }
-        Ok(batches)
+        Ok(self.windows.after(host, after, limit))
     }
 }
 
@@ -173,7 +157,6 @@ impl Reader {
                 None => {}
             }
         }
-        self.windows.close_all();
     }
 
     fn read(&self, message: &BorrowedMessage<'_>) {

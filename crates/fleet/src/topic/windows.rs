@@ -1,7 +1,7 @@
 //! What a process has read of the topic and its hosts may still need: a window of the newest changes of each source.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kinfolk_core::{Epoch, Frontier, Sequence, Shard};
 use parking_lot::{Condvar, Mutex};
@@ -17,10 +17,6 @@ const WINDOW_MIN: usize = 1_000;
 
 /// A source that begins too late is looked for further back so often; after that, what is missing is read from the log.
 const LOOKS_MAX: u8 = 3;
-
-/// So long after a source was given to another process, this one still brings its changes, from the log: the other one may not have
-/// heard of it yet. Both may bring them at once.
-pub(super) const HAND_OVER: Duration = Duration::from_secs(3);
 
 /// What becomes of a change that is offered.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,8 +40,6 @@ pub(super) struct Windows {
 #[derive(Default)]
 struct State {
     windows: BTreeMap<Shard, Window>,
-    /// When a source was given to somebody else.
-    handed_over: BTreeMap<Shard, Instant>,
     /// The marks of each host when it last asked.
     marks: BTreeMap<usize, Frontier>,
     /// Rises with every question.
@@ -70,11 +64,7 @@ fn sequence(logged: &LoggedChange) -> Sequence {
 impl Windows {
     /// These sources are read from now on.
     pub(super) fn open(&self, sources: impl Iterator<Item = Shard>) {
-        let mut state = self.state.lock();
-        for source in sources {
-            state.windows.insert(source, Window::default());
-            state.handed_over.remove(&source);
-        }
+        self.state.lock().windows.extend(sources.map(|source| (source, Window::default())));
     }
 
     /// These sources are read by somebody else from now on.
@@ -82,21 +72,7 @@ impl Windows {
         let mut state = self.state.lock();
         for source in sources {
             state.windows.remove(&source);
-            state.handed_over.insert(source, Instant::now());
         }
-    }
-
-    /// No source is read any more.
-    pub(super) fn close_all(&self) {
-        let sources: Vec<Shard> = self.state.lock().windows.keys().copied().collect();
-        self.close(sources.into_iter());
-    }
-
-    /// The marks of those sources that others may not read yet.
-    pub(super) fn handed_over(&self, marks: &Frontier) -> Frontier {
-        let mut state = self.state.lock();
-        state.handed_over.retain(|_, since| since.elapsed() < HAND_OVER);
-        marks.iter().filter(|mark| state.handed_over.contains_key(&mark.shard)).collect()
     }
 
     /// Forgets the changes of a source: they are read from the log.
@@ -235,16 +211,6 @@ mod tests {
         windows.close([SOURCE].into_iter());
         assert_eq!(windows.offer(EPOCH, &change(7)), Offer::Settled);
         assert_eq!(after(&windows, 0, 2), [0; 0]);
-    }
-
-    #[test]
-    fn a_source_that_another_process_gets_is_brought_until_that_can() {
-        let (windows, marks) = (windows(5), Sequence(5).on(SOURCE).into());
-        assert!(windows.handed_over(&marks).is_empty());
-        windows.close_all();
-        assert_eq!((windows.len(), windows.handed_over(&marks)), (0, marks.clone()));
-        windows.open([SOURCE].into_iter());
-        assert!(windows.handed_over(&marks).is_empty(), "it has come back");
     }
 
     #[test]

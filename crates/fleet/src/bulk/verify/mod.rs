@@ -4,6 +4,7 @@
 
 mod log;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use kinfolk_core::bulk::{Progress, VerifyReport};
@@ -11,12 +12,15 @@ use kinfolk_core::{Error, Result, Shard};
 
 use crate::Fleet;
 use crate::catalog::Topology;
-use crate::compare::{Comparison, PAGE, Thoroughness, Walk};
+use crate::compare::{Comparison, PAGE, Subject, Thoroughness, Walk};
 use crate::fleet::Shared;
 use crate::postgres::Failure;
 
 /// Differences that are described.
 const EXAMPLES_MAX: usize = 20;
+
+/// Differences that are remembered, so that each counts once.
+const SEEN_MAX: usize = 1_000_000;
 
 /// A repair can uncover another difference: rows that are right again have another count.
 const ROUNDS_MAX: usize = 4;
@@ -57,8 +61,8 @@ impl Fleet {
         repair: bool,
         progress: &dyn Fn(Progress),
     ) -> std::result::Result<VerifyReport, Failure> {
-        let mut pass =
-            Pass { shared: &self.shared, repair, progress, report: VerifyReport::default(), rows: 0 };
+        let (report, seen) = (VerifyReport::default(), HashSet::new());
+        let mut pass = Pass { shared: &self.shared, repair, progress, report, rows: 0, seen };
         // The logs first: a projection waits at a gap.
         for part in [Part::Log, Part::Rows] {
             for shard in self.shared.topology().shards() {
@@ -84,6 +88,8 @@ struct Pass<'a> {
     report: VerifyReport,
     /// How many rows were looked at.
     rows: u64,
+    /// What was found to differ.
+    seen: HashSet<Subject>,
 }
 
 impl Pass<'_> {
@@ -123,7 +129,10 @@ impl Pass<'_> {
             self.report.edges += step.edges;
             self.report.users += step.users;
             for settled in step.settled {
-                self.differs(|| settled.difference.to_string());
+                // An edge that differs is found from both of its sides, unless it is repaired in between.
+                if self.seen.len() >= SEEN_MAX || self.seen.insert(settled.difference.subject()) {
+                    self.differs(|| settled.difference.to_string());
+                }
             }
             walk = step.next;
         }

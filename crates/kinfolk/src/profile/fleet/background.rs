@@ -27,7 +27,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// The background work of a process. Dropping it ends the work at once.
 pub(crate) struct Background {
     relay: Option<Relay>,
-    projection: Option<Projecting>,
+    _projection: Option<Projecting>,
     _reconciler: Option<Reconciler>,
     filtering: Option<Filtering>,
     _loops: JoinSet<()>,
@@ -48,14 +48,8 @@ impl Background {
         let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
             Some(match &profile.kafka {
-                Some(kafka) => {
-                    let source = Arc::new(TopicSource::start(store, kafka).await?);
-                    Projecting {
-                        topic: Some(Arc::clone(&source)),
-                        ..Projecting::start(store, profile, &source)
-                    }
-                }
-                None => Projecting::start(store, profile, &Arc::new(LogSource::new(store))),
+                Some(kafka) => Projecting::start(store, profile, TopicSource::start(store, kafka).await?),
+                None => Projecting::start(store, profile, LogSource::new(store)),
             })
         } else {
             None
@@ -77,12 +71,12 @@ impl Background {
         let condition = condition.unwrap_or_default();
         judge(store, &condition, &profile.readiness, None).await;
         loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
-        Ok(Self { relay, projection, _reconciler: reconciler, filtering, _loops: loops })
+        Ok(Self { relay, _projection: projection, _reconciler: reconciler, filtering, _loops: loops })
     }
 
-    /// Ends the work, once others can take over what the relay and the projection have done, and saves the filters.
+    /// Ends the work, once others can take over from the relay, and saves the filters.
     pub(super) async fn stop(self) {
-        let Self { relay, projection, filtering, _reconciler, _loops } = self;
+        let Self { relay, filtering, .. } = self;
         let save = async {
             if let Some(filtering) = filtering {
                 // It fails only if saving has panicked, which was said then.
@@ -95,12 +89,7 @@ impl Background {
                 _ = relay.stop().await;
             }
         };
-        let hand_over = async {
-            if let Some(topic) = projection.as_ref().and_then(|projection| projection.topic.as_ref()) {
-                topic.hand_over().await;
-            }
-        };
-        tokio::join!(save, relay, hand_over);
+        tokio::join!(save, relay);
     }
 }
 
@@ -108,14 +97,13 @@ impl Background {
 struct Projecting {
     _projection: Projection,
     _cache: Option<CacheFeed>,
-    /// The part of the topic that others have to take over.
-    topic: Option<Arc<TopicSource>>,
 }
 
 impl Projecting {
-    fn start<S: ChangeSource>(store: &Fleet, profile: &FleetProfile, source: &Arc<S>) -> Self {
-        let cache = profile.has_cache().then(|| CacheFeed::start(store, source));
-        Self { _projection: Projection::start(store, source), _cache: cache, topic: None }
+    fn start<S: ChangeSource>(store: &Fleet, profile: &FleetProfile, source: S) -> Self {
+        let source = Arc::new(source);
+        let cache = profile.has_cache().then(|| CacheFeed::start(store, &source));
+        Self { _projection: Projection::start(store, &source), _cache: cache }
     }
 }
 

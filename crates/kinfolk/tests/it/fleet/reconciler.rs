@@ -49,6 +49,6 @@ fn a_process_that_reconciles_repairs_what_has_differed_for_a_while() {
         said.iter().find(|line| line.contains("repaired a difference") && line.contains("7 to 100"));
     assert!(warning.is_some_and(|line| line.contains("WARN")), "{said:?}");
     // It fails if there are differences.
-    sandbox.ok("verify");
+    sandbox.ok(&format!("verify {}", server.url()));
     assert_eq!(server.end("TERM").0, 0);
 }

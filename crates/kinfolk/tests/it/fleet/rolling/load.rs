@@ -15,6 +15,9 @@ use crate::serve::running::Answer;
 const IDS: u64 = 1_000_000;
 const FOLLOWERS: u64 = 300;
 
+/// How often a read is tried that is told to try again. Each waits for a second.
+const TRIES_MAX: u32 = 20;
+
 /// A request that got no answer, or a wrong one.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -32,6 +35,8 @@ pub(super) struct Outcome {
     pub(super) requests: u64,
     /// Connections that nobody accepted, so that the request went to another process.
     pub(super) refused: u64,
+    /// Reads that were told to try again, because a machine that is busy had not projected a write within a second.
+    pub(super) late: u64,
     pub(super) failures: Vec<Failure>,
     /// Edges, and whether they exist now.
     pub(super) acknowledged: Vec<(u64, u64, bool)>,
@@ -43,6 +48,7 @@ impl Outcome {
     pub(super) fn and(mut self, other: Self) -> Self {
         self.requests += other.requests;
         self.refused += other.refused;
+        self.late += other.late;
         self.failures.extend(other.failures);
         self.acknowledged.extend(other.acknowledged);
         self.slowest = self.slowest.max(other.slowest);
@@ -111,16 +117,22 @@ struct RestLoad<'a> {
 }
 
 impl RestLoad<'_> {
-    /// Sends a request that must succeed.
+    /// Sends a request that must succeed. One that is told to try again does.
     fn ask(&mut self, line: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
         let Self { balancer, client, outcome } = self;
-        let (backend, answer) =
-            outcome.send(balancer, None, line, |backend| client.send(&backend.http, line, headers, body))?;
-        if answer.status / 100 != 2 {
-            outcome.fail(&backend, false, format!("{line}: {answer:?}"));
-            return None;
+        for _ in 0..TRIES_MAX {
+            let (backend, answer) = outcome
+                .send(balancer, None, line, |backend| client.send(&backend.http, line, headers, body))?;
+            match answer.status {
+                200..300 => return Some(answer),
+                503 if answer.body.contains("not_yet_visible") => outcome.late += 1,
+                _ => {
+                    outcome.fail(&backend, false, format!("{line}: {answer:?}"));
+                    return None;
+                }
+            }
         }
-        Some(answer)
+        panic!("{line} is never visible");
     }
 
     /// Writes an edge, and reads it in both directions. Says whether the write was acknowledged.
@@ -178,6 +190,11 @@ pub(super) fn over_resp(balancer: &Balancer, client: u64, ends: &AtomicBool) -> 
         let Some((backend, replies)) = sent else { continue };
         match &replies[replies.len() - 3..] {
             [written, one, other] if !written.starts_with('-') && [one, other] == [":1", ":1"] => {
+                outcome.acknowledged.push((follower, followee, true));
+                token = Some(written.clone());
+            }
+            [written, one, other] if one == ":1" && other.starts_with("-TRYAGAIN") => {
+                outcome.late += 1;
                 outcome.acknowledged.push((follower, followee, true));
                 token = Some(written.clone());
             }

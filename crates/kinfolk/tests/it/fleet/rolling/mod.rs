@@ -96,8 +96,11 @@ fn assert_nothing_is_lost(sandbox: &Sandbox, api: &Api, outcome: &Outcome) {
     }
     let report: Value = sandbox.json(&format!("verify {}", api.server.url()));
     assert_eq!(report["difference_count"], 0, "{report}");
-    let (requests, edges, slowest) = (outcome.requests, outcome.acknowledged.len(), outcome.slowest);
-    println!("{requests} requests, {edges} edges, the slowest request took {slowest:?}");
+    let Outcome { requests, late, slowest, .. } = outcome;
+    let edges = outcome.acknowledged.len();
+    println!(
+        "{requests} requests, {edges} edges, {late} reads tried again, the slowest request took {slowest:?}"
+    );
 }
 
 #[test]
