@@ -98,7 +98,7 @@ pub struct ProcessStatus {
 impl Fleet {
     /// The state of the deployment.
     pub async fn status(&self) -> kinfolk_core::Result<FleetStatus> {
-        self.read(Frontier::EMPTY, |reader| async move { Ok(reader.status().await) }).await
+        self.read(Frontier::EMPTY, |reader| async move { reader.status().await }).await
     }
 }
 
@@ -113,12 +113,18 @@ struct Answer {
 }
 
 impl Reader {
-    async fn status(&self) -> FleetStatus {
+    async fn status(&self) -> Result<FleetStatus, Failure> {
         let topology = &self.topology;
         let hosts = topology.hosts.iter().enumerate();
-        let answers = hosts.map(|(index, host)| self.host_answer(index, host));
+        let answers = hosts.map(|(index, host)| self.answer(index, host));
         let processes = topology.hosts.iter().map(|host| host.processes());
         let (answers, processes) = tokio::join!(join_all(answers), join_all(processes));
+        if answers.iter().any(|answer| matches!(answer, Err(Failure::Moved))) {
+            return Err(Failure::Moved);
+        }
+        let reason = |failure: Failure| failure.into_error().to_string();
+        let answers: Vec<Result<Answer, String>> =
+            answers.into_iter().map(|answer| answer.map_err(reason)).collect();
         let answered: Option<Vec<&Answer>> = answers.iter().map(|answer| answer.as_ref().ok()).collect();
         let newest = answered
             .as_ref()
@@ -150,7 +156,7 @@ impl Reader {
             shards: topology.shards_on(index).count(),
             condition: answer.as_ref().map(condition).map_err(Clone::clone),
         };
-        FleetStatus {
+        Ok(FleetStatus {
             id_kind: topology.id_kind,
             epoch: topology.epoch,
             shards: topology.shards().map(shard).collect(),
@@ -158,11 +164,7 @@ impl Reader {
             full_logs: self.shared.staleness.full(),
             processes: processes.into_iter().flatten().flatten().collect(),
             checks: None,
-        }
-    }
-
-    async fn host_answer(&self, index: usize, host: &Host) -> Result<Answer, String> {
-        self.answer(index, host).await.map_err(|failure| failure.into_error().to_string())
+        })
     }
 
     async fn answer(&self, index: usize, host: &Host) -> Result<Answer, Failure> {
@@ -170,7 +172,7 @@ impl Reader {
         let clock_lead = host.clock_lead(&*shared.clock).await?;
         let spans = match (LogReader { shared, topology }).spans_on(index).await {
             // Nobody can read a shard for a moment, or for longer if the process that moves it has died.
-            Err(Failure::Moved) => Vec::new(),
+            Err(Failure::Moved) if self.has_reloaded() => Vec::new(),
             spans => spans?,
         };
         let closed = host.ask("SELECT count(*) FROM shards WHERE state <> 'open'").await?;

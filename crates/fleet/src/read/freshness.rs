@@ -232,6 +232,11 @@ impl Reader {
         guard
     }
 
+    /// Whether the map was read again for it: a host that still refuses a shard does not have it at the moment.
+    pub(crate) fn has_reloaded(&self) -> bool {
+        self.has_reloaded
+    }
+
     /// How long the read may still wait.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
