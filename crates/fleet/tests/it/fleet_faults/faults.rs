@@ -1,10 +1,10 @@
 //! The faults of the campaign: those of the databases and of processes here, those of Redis and Kafka in [`LayerFault`].
 
 use std::net::TcpListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
-use kinfolk_core::Shard;
+use kinfolk_core::{Error, Shard};
 use kinfolk_fleet::Fleet;
 use rustix::process::Signal;
 
@@ -224,9 +224,23 @@ fn mover(fixture: &Fixture) -> Fleet {
 fn move_back_and_forth(mover: &Fleet, random: &mut Random, lasts: Duration) {
     let shard = Shard(random.below(SHARDS.into()) as u16);
     let [home, other] = if shard.0.is_multiple_of(2) { ["a", "b"] } else { ["b", "a"] };
-    mover.move_shard(shard, other, &|_| {}).unwrap();
+    move_to(mover, shard, other);
     std::thread::sleep(lasts / 2);
-    mover.move_shard(shard, home, &|_| {}).unwrap();
+    move_to(mover, shard, home);
+}
+
+/// Moves a shard as an operator does: while a host does not answer, the command fails, and is run again.
+fn move_to(mover: &Fleet, shard: Shard, to: &str) {
+    let began = Instant::now();
+    loop {
+        match mover.move_shard(shard, to, &|_| {}) {
+            Ok(()) => return,
+            // The last step of an attempt that has failed.
+            Err(Error::InvalidStore { detail }) if detail.contains("already") => return,
+            Err(error) => assert!(began.elapsed() < Duration::from_secs(120), "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// Moves a shard while something else happens.
