@@ -102,7 +102,7 @@ impl Fleet {
     }
 }
 
-/// What a host has told.
+/// What a host has reported.
 struct Answer {
     newest: Frontier,
     relayed: Frontier,
@@ -175,9 +175,15 @@ impl Reader {
             Err(Failure::Moved) if self.has_reloaded() => Vec::new(),
             spans => spans?,
         };
-        let closed = host.ask("SELECT count(*) FROM shards WHERE state <> 'open'").await?;
         let sources: Vec<Shard> = topology.shards().collect();
         let own: Vec<Shard> = topology.shards_on(index).collect();
+        // Not those that have left: their rows are removed after a move.
+        let numbers: Vec<String> = own.iter().map(|shard| shard.0.to_string()).collect();
+        let closed = format!(
+            "SELECT count(*) FROM shards WHERE state <> 'open' AND shard = ANY ('{{{}}}')",
+            numbers.join(",")
+        );
+        let closed = host.ask(&closed).await?;
         Ok(Answer {
             newest: spans.iter().map(|(shard, span)| span.newest().on(*shard)).collect(),
             relayed: relay_marks(shared, host, topology.epoch, &own).await?,

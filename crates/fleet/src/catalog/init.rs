@@ -161,7 +161,8 @@ async fn add_hosts(catalog: &Client, identity: i64, hosts: Vec<(&str, &mut Clien
         }
         let (numbers, sequences): (Vec<i16>, Vec<i64>) = lowest.into_iter().unzip();
         let begin = "INSERT INTO projected (source, epoch, sequence)
-                     SELECT source, $1, sequence FROM unnest($2::smallint[], $3::bigint[]) AS lowest (source, sequence)";
+                     SELECT source, $1, sequence FROM unnest($2::smallint[], $3::bigint[]) AS lowest (source, sequence)
+                     ON CONFLICT DO NOTHING";
         client.execute(begin, &[&epoch, &numbers, &sequences]).await.map_err(failed)?;
         has_added = true;
     }

@@ -61,7 +61,7 @@ impl Checksum {
         }
     }
 
-    /// A row of the statement. What is no sum equals none.
+    /// A row of the statement. A value that is not a sum equals no other.
     fn of_row(row: &Row) -> Option<Self> {
         let sum = |column| row.get::<_, &str>(column).parse().ok();
         Some(Self { rows: row.get(0), since: sum(1)?, sequence: sum(2)? })

@@ -20,7 +20,7 @@ impl Mover<'_> {
         self.shared.catalog().end_move(&self.moved).await.map_err(Failure::Transient)
     }
 
-    /// Drops what makes the copy one, unless it is open. Returns whether it is not.
+    /// Deletes the record of the copy, so that nobody can open it. Returns false if the new host has opened the shard already.
     async fn drop_copy(&self) -> Result<bool, Failure> {
         let shard = self.number_of_shard();
         let to = &self.to;

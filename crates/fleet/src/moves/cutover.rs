@@ -19,7 +19,7 @@ const CLOSED_MAX: Duration = Duration::from_secs(4);
 /// How often that is tried.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// What the marks of a host protect: while somebody has all of them, no projection is in the middle of something.
+/// Locking all marks of a host waits for projections under way, and keeps new ones out.
 const LOCK_ALL_MARKS: &str = "SELECT source, sequence FROM projected ORDER BY source FOR UPDATE";
 
 impl Mover<'_> {

@@ -1,4 +1,4 @@
-//! Removing what a host has of a shard that is not there, or not any more.
+//! Deletes the rows of a shard from a host that does not hold it, or no longer does.
 
 use kinfolk_core::Shard;
 

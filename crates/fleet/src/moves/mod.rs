@@ -257,7 +257,7 @@ async fn session(shared: &Shared, moved: &Move, host: &Host) -> Result<Client> {
         return Ok(client);
     }
     let detail = format!(
-        "host {} has an import: finish it before shard {} is moved, or abandon it",
+        "host {} has an import that is not done: run the same import again until it is, then move shard {}",
         host.name, moved.shard.0
     );
     Err(Error::InUse { detail })

@@ -63,6 +63,8 @@ async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
         latest = Epoch(latest.0.max(known as u64));
     }
     let epoch = epoch_after(latest);
+    // Before anything is closed; and again when nothing is moved any more.
+    holders(&topology).await?;
     try_join_all(topology.hosts.iter().map(|host| close(host, epoch))).await?;
     settle_map(shared, &topology).await?;
     shared.reload_topology().await?;
@@ -81,24 +83,35 @@ async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
     Ok(epoch)
 }
 
-/// Makes the map agree with the hosts, one of which may be from before a move: of several that have a shard, the one with the highest term
-/// is right. What the others have of it is removed.
-async fn settle_map(shared: &Shared, topology: &Topology) -> std::result::Result<(), Failure> {
-    let mut latest: BTreeMap<i16, (i64, usize)> = BTreeMap::new();
+/// The term and the host of each shard.
+type Holders = BTreeMap<Shard, (i64, usize)>;
+
+/// Which host has each shard. One of them may be from before a move: of several that have a shard, the one with the highest term is right.
+/// Refused if the catalog knows a later one: what is left of the shard elsewhere is old, or being removed.
+async fn holders(topology: &Topology) -> std::result::Result<Holders, Failure> {
+    let mut latest: Holders = BTreeMap::new();
     for (index, host) in topology.hosts.iter().enumerate() {
         for row in host.ask_durable("SELECT shard, term FROM shards").await? {
-            let found = (row.get::<_, i64>(1), index);
-            latest.entry(row.get(0)).and_modify(|known| *known = found.max(*known)).or_insert(found);
+            let (shard, found) = (Shard(row.get::<_, i16>(0) as u16), (row.get::<_, i64>(1), index));
+            latest.entry(shard).and_modify(|known| *known = found.max(*known)).or_insert(found);
         }
     }
-    for shard in topology.shards() {
-        let number = shard.0 as i16;
-        let Some(&(term, index)) = latest.get(&number) else {
-            let detail =
-                format!("no host has shard {number}: restore the host that had it from a newer backup");
-            return Err(Failure::Final(Error::Corrupt { detail }));
-        };
-        let name = &topology.hosts[index].name;
+    let is_missing = |shard: &Shard| {
+        let known = topology.assignment(*shard).map_or(0, |assignment| assignment.term);
+        latest.get(shard).is_none_or(|&(term, _)| term < known)
+    };
+    if let Some(shard) = topology.shards().find(is_missing) {
+        let (host, number) = (&topology.hosts[topology.host_of(shard)].name, shard.0);
+        let detail = format!("host {host} lacks shard {number}: restore it from a backup that has it");
+        return Err(Failure::Final(Error::Corrupt { detail }));
+    }
+    Ok(latest)
+}
+
+/// Makes the map agree with the hosts, and removes what others have of their shards.
+async fn settle_map(shared: &Shared, topology: &Topology) -> std::result::Result<(), Failure> {
+    for (shard, (term, index)) in holders(topology).await? {
+        let (number, name) = (shard.0, &topology.hosts[index].name);
         shared.catalog().assign(shard, name, term).await.map_err(Failure::Final)?;
         for (_, other) in topology.hosts.iter().enumerate().filter(|(other, _)| *other != index) {
             erase(other, shard).await?;

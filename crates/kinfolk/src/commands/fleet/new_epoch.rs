@@ -8,7 +8,8 @@ use crate::profile::fleet::FleetProfile;
 #[command(after_help = "Example: kinfolk fleet new-epoch --config fleet.toml\n\n\
     A restored database has lost its newest changes, and would give their positions to other ones. A new epoch makes that\n\
     harmless: tokens and cursors of the old one are refused, cached sets and filters are dropped, and the follower side is\n\
-    rebuilt from the edges as they are now. The fleet takes no writes meanwhile. An interrupted run can be repeated.")]
+    rebuilt from the edges as they are now. The fleet serves neither reads nor writes until it is done; it takes as long as\n\
+    writing every edge once more. An interrupted run leaves all shards closed: run it again.")]
 pub(crate) struct NewEpoch {}
 
 impl NewEpoch {

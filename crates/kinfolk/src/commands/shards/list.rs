@@ -97,7 +97,7 @@ impl Print for ShardsDocument {
         write_table(out, columns, rows)?;
         writeln!(
             out,
-            "\na move that no process is at goes on with 'kinfolk shards move', or ends with --abort"
+            "\na move that no process works on is resumed by 'kinfolk shards move SHARD HOST', or given up by 'kinfolk shards move SHARD --abort'"
         )
     }
 }

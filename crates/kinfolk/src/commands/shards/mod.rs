@@ -12,7 +12,7 @@ use crate::profile::fleet::FleetProfile;
 /// Show which host has which shard of a fleet, move a shard, or plan moves
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk shards --config fleet.toml\n\n\
-    Shows every shard with its host and the moves that have begun and are not over.")]
+    Shows every shard with its host, and unfinished moves.")]
 pub(crate) struct Shards {
     #[command(subcommand)]
     command: Option<ShardsCommand>,
