@@ -45,9 +45,10 @@ impl Reader {
         let hosts = &self.topology.hosts;
         let all: Vec<Shard> = self.topology.shards().collect();
         let epoch = self.topology.epoch;
-        self.require_known_hosts().await?;
         let marks = hosts.iter().map(|host| kept_marks(&self.shared, host, epoch, &all));
         let marks = try_join_all(marks).await?;
+        // After the marks: a host that was named before they were read begins at or after them.
+        self.require_known_hosts().await?;
         let mut trimmed = Trimmed::default();
         for (shard, span) in log.spans().await? {
             let lowest =

@@ -1,12 +1,12 @@
 //! Copying the rows of a shard, page by page in the order of their keys, while they change. Each page is a transaction that also notes
 //! where the next one begins, so that an interrupted copy goes on.
 
-use kinfolk_core::Timestamp;
 use kinfolk_core::graph::Edge;
+use kinfolk_core::{Error, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{Mover, TRANSACTION_MAX, erase};
+use super::{Mover, TRANSACTION_MAX};
 use crate::log::{LogReader, Mark};
 use crate::postgres::{Failure, IdValue, Pooled, Query, id_min};
 use crate::project::{ProjectedRows, edge_of_row, kind_of};
@@ -69,7 +69,8 @@ impl Mover<'_> {
     pub(super) async fn copy(&self) -> Result<(), Failure> {
         if self.patiently(|| self.copied()).await?.is_none() {
             self.report("preparing", 0, None);
-            self.patiently(|| erase(&self.to, self.moved.shard)).await?;
+            self.patiently(|| self.open_old()).await?;
+            self.patiently(|| self.erase_copy()).await?;
             self.patiently(|| self.begin_copy()).await?;
         }
         let total = self.rows_of_shard().await;
@@ -135,6 +136,13 @@ impl Mover<'_> {
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.to.name, &error);
         let begun = self.to.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
             let client = connection.client();
+            self.require_copy_is_own(connection).await?;
+            let ready = "SELECT count(*) FROM projected WHERE epoch = $1";
+            let marks: i64 = client.query_one(ready, &[&epoch]).await.map_err(failed)?.get(0);
+            if marks < numbers.len() as i64 {
+                let detail = format!("host {} is not complete: run 'kinfolk fleet init'", self.to.name);
+                return Err(Failure::Final(Error::InvalidStore { detail }));
+            }
             let clear = "DELETE FROM incoming_marks WHERE shard = $1";
             client.execute(clear, &[&shard]).await.map_err(failed)?;
             client.execute("DELETE FROM incoming WHERE shard = $1", &[&shard]).await.map_err(failed)?;
@@ -147,6 +155,16 @@ impl Mover<'_> {
             self.execute(connection, Query::SetIncomingMarks, &of_marks).await
         });
         begun.await.map(drop)
+    }
+
+    /// Fails if another process has begun a copy, or the new host holds the shard.
+    pub(super) async fn require_copy_is_own(&self, connection: &Pooled) -> Result<(), Failure> {
+        let others = "SELECT EXISTS (SELECT FROM incoming WHERE shard = $1 AND mover <> $2)
+                          OR EXISTS (SELECT FROM shards WHERE shard = $1)";
+        let found =
+            connection.client().query_one(others, &[&self.number_of_shard(), &self.number.get()]).await;
+        let found = found.map_err(|error| Failure::of_statement(&self.to.name, &error))?;
+        if found.get(0) { Err(self.replaced()) } else { Ok(()) }
     }
 
     async fn copy_page(&self, Copied { stage, after, rows: before }: Copied) -> Result<(), Failure> {

@@ -28,10 +28,12 @@ impl Mover<'_> {
         for attempt in 1.. {
             self.follow().await?;
             let Err(failure) = self.try_to_hand_over().await else { break };
+            let new = super::random_number().map_err(Failure::Final)?;
             // The reply to the last step may have been lost.
-            if !self.patiently(|| self.open_again()).await? {
+            if !self.patiently(|| self.open_again(new)).await? {
                 break;
             }
+            self.number.set(new);
             if attempt >= ATTEMPTS_MAX || matches!(failure, Failure::Final(_)) {
                 return Err(failure);
             }
@@ -46,6 +48,8 @@ impl Mover<'_> {
     }
 
     async fn follow(&self) -> Result<(), Failure> {
+        // A source may have been moved meanwhile.
+        self.patiently(|| self.shared.reload_topology()).await?;
         let mut changes = 0;
         loop {
             let of_shard = self.patiently(|| self.follow_log()).await?;
@@ -109,6 +113,19 @@ impl Mover<'_> {
         let found = connection.client().query_opt(own, &[&self.number_of_shard(), &self.number.get()]).await;
         let found = found.map_err(|error| Failure::of_statement(&self.from.name, &error))?;
         found.map(drop).ok_or_else(|| self.replaced())
+    }
+
+    /// Lets the shard be written where it is, before a copy begins: an attempt that was given up may have left it closed. Nobody can open
+    /// a copy that has not begun.
+    pub(super) async fn open_old(&self) -> Result<(), Failure> {
+        let (shard, term) = (self.number_of_shard(), self.moved.term);
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
+        let opened = self.from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
+            self.require_outgoing(connection).await?;
+            let open = "UPDATE shards SET state = 'open' WHERE shard = $1 AND term = $2";
+            connection.client().execute(open, &[&shard, &term]).await.map(drop).map_err(failed)
+        });
+        opened.await
     }
 
     /// The last change of a shard that takes no more.
@@ -189,12 +206,11 @@ impl Mover<'_> {
     }
 
     /// Opens the shard where it was, while the copy stays one. Returns false if the new host has opened it after all.
-    async fn open_again(&self) -> Result<bool, Failure> {
+    async fn open_again(&self, new: i64) -> Result<bool, Failure> {
         if self.is_open_at_new_host().await? {
             return Ok(false);
         }
         let (shard, term, old) = (self.number_of_shard(), self.moved.term, self.number.get());
-        let new = super::random_number().map_err(Failure::Final)?;
         // A commit that opens the copy may still be under way. It has the copy's row, so that this waits for it; and any later attempt with
         // the old number fails.
         let renamed = self.to.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
@@ -206,7 +222,6 @@ impl Mover<'_> {
             let is_open = self.is_open_at_new_host().await?;
             return if is_open { Ok(false) } else { Err(self.replaced()) };
         }
-        self.number.set(new);
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
         let opened = self.from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
             let client = connection.client();

@@ -174,7 +174,10 @@ impl<'a> Mover<'a> {
                 self.copy().await?;
                 self.hand_over().await?;
             }
-            self.shared.catalog().publish_move(&self.moved).await.map_err(Failure::Transient)?;
+            self.patiently(async || {
+                self.shared.catalog().publish_move(&self.moved).await.map_err(Failure::Transient)
+            })
+            .await?;
             // Only this process needs to be told: others find out when they are refused.
             _ = self.shared.reload_topology().await;
         }

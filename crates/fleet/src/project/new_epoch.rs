@@ -114,7 +114,7 @@ async fn settle_map(shared: &Shared, topology: &Topology) -> std::result::Result
         let (number, name) = (shard.0, &topology.hosts[index].name);
         shared.catalog().assign(shard, name, term).await.map_err(Failure::Final)?;
         for (_, other) in topology.hosts.iter().enumerate().filter(|(other, _)| *other != index) {
-            erase(other, shard).await?;
+            erase(other, shard, "true").await?;
             other.change(&format!("DELETE FROM shards WHERE shard = {number}")).await?;
         }
     }

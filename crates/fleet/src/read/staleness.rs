@@ -159,7 +159,8 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
         } else {
             asked.remove(&host);
         }
-        let full = sampler.publish(&topology, &shared.staleness);
+        // By the newest map, whichever the sample was taken by.
+        let full = sampler.publish(&shared.topology(), &shared.staleness);
         if full > 0 {
             tracing::error!(shards = full, "the logs of shards are full: their writes are refused");
         }
@@ -268,14 +269,18 @@ impl Sampler {
         }
     }
 
-    /// Everything that was committed before this, on any of so many hosts, is in the follower side of a host.
-    fn shows_until(&self, host: usize, hosts: usize) -> Option<Instant> {
+    /// Everything that was committed before this, on any host, is in the follower side of a host. `held` are the shards of each host: a
+    /// sample from before a shard has come to its host says nothing about it.
+    fn shows_until(&self, host: usize, held: &[Vec<Shard>]) -> Option<Instant> {
         let Answer { marks, .. } = self.hosts.get(&host)?.last.as_ref()?;
-        let of_source = |source| {
+        let of_source = |(source, held): (usize, &Vec<Shard>)| {
+            let is_proof = |(_, newest): &&Sample| {
+                held.iter().all(|&shard| newest.get(shard).is_some()) && marks.covers_all(newest)
+            };
             let samples = &self.hosts.get(&source)?.samples;
-            samples.iter().rev().find(|(_, newest)| marks.covers_all(newest)).map(|(began, _)| *began)
+            samples.iter().rev().find(is_proof).map(|(began, _)| *began)
         };
-        (0..hosts).map(of_source).min().flatten()
+        held.iter().enumerate().map(of_source).min().flatten()
     }
 
     /// Makes known what the samples say, once every host was asked. Returns how many logs are full, when that was not so before.
@@ -284,11 +289,12 @@ impl Sampler {
         if self.hosts.len() < count {
             return 0;
         }
+        let held: Vec<Vec<Shard>> = (0..count).map(|host| topology.shards_on(host).collect()).collect();
         let of_host = |(index, host): (usize, &Arc<Host>)| {
             let known = self.hosts.get(&index);
             let clock_lead =
                 known.filter(|known| known.answers).and_then(|known| Some(known.last.as_ref()?.clock_lead));
-            (host.name.clone(), SampledHost { shows_until: self.shows_until(index, count), clock_lead })
+            (host.name.clone(), SampledHost { shows_until: self.shows_until(index, &held), clock_lead })
         };
         let latest = || {
             self.hosts
@@ -321,7 +327,8 @@ mod tests {
     }
 
     fn shown(sampler: &Sampler) -> [Option<Instant>; 2] {
-        [0, 1].map(|host| sampler.shows_until(host, 2))
+        let held = [vec![Shard(0)], vec![Shard(1)]];
+        [0, 1].map(|host| sampler.shows_until(host, &held))
     }
 
     #[test]
@@ -337,6 +344,16 @@ mod tests {
         sampler.add(Epoch(1), 0, third, answer(6, [6, 7], 0));
         sampler.add(Epoch(1), 1, third, None);
         assert_eq!(shown(&sampler), [Some(third), Some(first)], "a silent host's marks only grow");
+    }
+
+    #[test]
+    fn a_sample_from_before_a_move_proves_nothing_about_the_shard() {
+        let (mut sampler, now) = (Sampler::default(), Instant::now());
+        sampler.add(Epoch(1), 0, now, answer(5, [5, 7], 0));
+        sampler.add(Epoch(1), 1, now, answer(7, [5, 7], 1));
+        assert_eq!(shown(&sampler), [Some(now), Some(now)]);
+        let moved = [vec![Shard(0), Shard(1)], vec![]];
+        assert_eq!(sampler.shows_until(0, &moved), None);
     }
 
     #[test]

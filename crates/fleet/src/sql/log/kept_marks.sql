@@ -8,7 +8,7 @@ SELECT projected.source, projected.epoch, least(projected.sequence, (
             WHERE incoming_marks.shard = incoming.shard AND incoming_marks.source = projected.source
         ) AS sequence
         FROM incoming
-        WHERE incoming.shard >= 0
+        WHERE incoming.shard >= 0 AND incoming.epoch = projected.epoch
     ) AS mark
 ))
 FROM projected
