@@ -80,6 +80,19 @@ impl Shared {
         outcome.map_err(Failure::Transient)
     }
 
+    /// Reads the catalog again for shards that were moved. A new epoch is left to the reads and writes that are refused because of it: they
+    /// compare what their callers have seen.
+    pub(crate) async fn reload_moved_shards(&self) -> std::result::Result<(), Failure> {
+        let known = self.topology();
+        let newer = known.reload(&self.catalog, &self.settings).await;
+        let newer = newer.map_err(|error| Failure::Transient(unavailable("the catalog", error)))?;
+        newer
+            .into_iter()
+            .filter(|newer| newer.epoch == known.epoch)
+            .for_each(|newer| self.replace_topology(newer));
+        Ok(())
+    }
+
     fn replace_topology(&self, newer: Topology) {
         let mut topology = self.topology.write();
         if newer.is_newer_than(&topology) {

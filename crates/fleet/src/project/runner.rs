@@ -188,7 +188,7 @@ impl<T: Target> TargetLoop<T> {
             };
             if is_moved {
                 // Nobody brings the changes of a shard that is looked for on its old host.
-                self.shared.reload_topology().await?;
+                self.shared.reload_moved_shards().await?;
             }
             self.from_log.extend(self.stalls.look(&after, newest));
         }
