@@ -246,7 +246,7 @@ fn read_until_kept(store: &Fleet) {
     }
 }
 
-/// Whoever has a token sees at once what it covers, and nobody of this process sees less afterwards.
+/// A caller with a token sees at once what it covers, and nobody of this process sees less afterwards.
 #[test]
 fn a_token_shows_its_write_whatever_is_kept() {
     let Some(servers) = servers() else { return };

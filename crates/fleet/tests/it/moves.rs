@@ -1,4 +1,4 @@
-//! Shards that are moved from host to host under load: nothing is lost or doubled, whoever has an old map is refused, and a move that is
+//! Shards that are moved from host to host under load: nothing is lost or doubled, a process with an old map is refused, and a move that is
 //! interrupted anywhere goes on or is given up.
 
 use std::num::NonZeroU16;
