@@ -84,6 +84,12 @@ impl Staging {
             }
             _ => staging.failed(&error),
         })?;
+        // An interrupted move has nobody who holds the lock.
+        let moved = "SELECT FROM outgoing UNION ALL SELECT FROM incoming LIMIT 1";
+        if !staging.query(moved, &[]).await?.is_empty() {
+            let detail = format!("a shard of host {name} is being moved: finish that move or abort it first");
+            return Err(Error::InUse { detail });
+        }
         Ok(staging)
     }
 

@@ -1,9 +1,11 @@
 //! Moves of shards, as the catalog knows them: what is to be moved, and the map once it has been.
 
-use kinfolk_core::{Error, Result, Shard};
+use kinfolk_core::{Epoch, Error, Result, Shard};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::{Catalog, storage};
+use crate::postgres::Failure;
 
 /// A shard that is being moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,25 +46,41 @@ impl Catalog {
         row.as_ref().map(Move::of).ok_or_else(is_there)
     }
 
-    /// Makes the new host that of the shard in the map. Harmless if it is already.
-    pub(crate) async fn publish_move(&self, moved: &Move) -> Result<()> {
+    /// Names the process that moves a shard from now on, in place of one number or of any. Returns false if the move is over, or another
+    /// process has taken over.
+    pub(crate) async fn claim_move(&self, moved: &Move, old: Option<i64>, new: i64) -> Result<bool> {
+        let claim = "UPDATE moves SET mover = $5
+                     WHERE shard = $1 AND term = $2 AND to_host = $3 AND ($4::bigint IS NULL OR mover IN ($4, $5))";
+        let number = moved.shard.0 as i16;
+        let parameters: [&(dyn ToSql + Sync); 5] = [&number, &moved.term, &moved.to, &old, &new];
+        let claimed = self.client().await?.execute(claim, &parameters).await;
+        claimed.map(|rows| rows > 0).map_err(|error| storage(&error))
+    }
+
+    /// Makes the new host that of the shard in the map. Harmless if it is already. Returns false if another process has taken over.
+    pub(crate) async fn publish_move(&self, moved: &Move, mover: i64) -> Result<bool> {
         let mut client = self.client().await?;
         let failed = |error: tokio_postgres::Error| storage(&error);
         let transaction = client.transaction().await.map_err(failed)?;
+        let own = "SELECT FROM moves WHERE shard = $1 AND term = $2 AND mover = $3 FOR UPDATE";
+        let own = transaction.query_opt(own, &[&(moved.shard.0 as i16), &moved.term, &mover]).await;
+        if own.map_err(failed)?.is_none() {
+            return Ok(false);
+        }
         let publish = "UPDATE shard_map SET host = $2, term = $3 + 1 WHERE shard = $1 AND term = $3";
         let number = moved.shard.0 as i16;
         let changed =
             transaction.execute(publish, &[&number, &moved.to, &moved.term]).await.map_err(failed)?;
         let count = "UPDATE deployment SET map_version = map_version + $1";
         transaction.execute(count, &[&(changed as i64)]).await.map_err(failed)?;
-        transaction.commit().await.map_err(failed)
+        transaction.commit().await.map_err(failed).map(|()| true)
     }
 
-    /// Notes that a move is over, whether the shard was moved or not.
-    pub(crate) async fn end_move(&self, moved: &Move) -> Result<()> {
-        let end = "DELETE FROM moves WHERE shard = $1 AND term = $2";
+    /// Notes that a move is over, whether the shard was moved or not, unless another process has taken over.
+    pub(crate) async fn end_move(&self, moved: &Move, mover: i64) -> Result<()> {
+        let end = "DELETE FROM moves WHERE shard = $1 AND term = $2 AND mover = $3";
         let client = self.client().await?;
-        let ended = client.execute(end, &[&(moved.shard.0 as i16), &moved.term]).await;
+        let ended = client.execute(end, &[&(moved.shard.0 as i16), &moved.term, &mover]).await;
         ended.map(drop).map_err(|error| storage(&error))
     }
 
@@ -82,6 +100,26 @@ impl Catalog {
     pub(crate) async fn forget_moves(&self) -> Result<()> {
         let forgotten = self.client().await?.execute("DELETE FROM moves", &[]).await;
         forgotten.map(drop).map_err(|error| storage(&error))
+    }
+
+    /// Whether the map of an epoch has some shards on a host, with these terms, as it is now.
+    pub(crate) async fn names(
+        &self,
+        epoch: Epoch,
+        host: &str,
+        shards: &[(Shard, i64)],
+    ) -> std::result::Result<bool, Failure> {
+        let (numbers, terms): (Vec<i16>, Vec<i64>) =
+            shards.iter().map(|&(shard, term)| (shard.0 as i16, term)).unzip();
+        let ask = "SELECT count(*)
+                   FROM unnest($3::smallint[], $4::bigint[]) AS asked (shard, term)
+                   JOIN shard_map USING (shard, term)
+                   JOIN deployment ON deployment.epoch = $1
+                   WHERE shard_map.host = $2";
+        let client = self.client().await.map_err(Failure::Transient)?;
+        let found = client.query_one(ask, &[&(epoch.0 as i64), &host, &numbers, &terms]).await;
+        let found = found.map_err(|error| Failure::of_statement("the catalog", &error))?;
+        Ok(found.get::<_, i64>(0) == shards.len() as i64)
     }
 
     /// The host and term of a shard in the map, as they are now.

@@ -54,6 +54,7 @@ pub(super) const CATALOG: Schema = Schema {
     steps: &[
         Step::first(include_str!("../sql/schema/catalog_1.sql")),
         Step::compatible(include_str!("../sql/schema/catalog_2.sql")),
+        Step::compatible(include_str!("../sql/schema/catalog_3.sql")),
     ],
 };
 

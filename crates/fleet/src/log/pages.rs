@@ -57,38 +57,50 @@ impl LogReader<'_> {
         Ok(spans.into_iter().flatten().collect())
     }
 
-    /// What every shard of a host has.
+    /// What every shard of a host has. Of a shard that is closed, because it is being handed over, the host still has all there is, unless
+    /// the map has come to name another: nobody writes to the new host before.
     pub(crate) async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
         let shards: Vec<i16> = self.topology.shards_on(host).map(|shard| shard.0 as i16).collect();
-        let rows = self.topology.hosts[host].query(&self.shared.statements, Query::Span, &[&shards]).await?;
-        let spans: Vec<_> = rows.iter().map(|row| self.span(host, row)).collect::<Result<_, _>>()?;
-        if spans.len() == shards.len() { Ok(spans) } else { Err(Failure::Moved) }
+        let target = &self.topology.hosts[host];
+        let rows = target.query(&self.shared.statements, Query::Span, &[&shards]).await?;
+        let spans: Vec<_> = rows.iter().map(|row| self.span(row)).collect::<Result<_, _>>()?;
+        if spans.len() < shards.len() {
+            return Err(Failure::Moved);
+        }
+        let closed: Vec<(Shard, i64)> = rows.iter().filter_map(closed).collect();
+        // After the rows were read.
+        let catalog = self.shared.catalog();
+        if !closed.is_empty() && !catalog.names(self.topology.epoch, &target.name, &closed).await? {
+            return Err(Failure::Moved);
+        }
+        for (shard, span) in &spans {
+            self.shared.acknowledged.require(target, self.topology.epoch, span.newest().on(*shard))?;
+        }
+        Ok(spans)
     }
 
     /// A row of `Query::Span`.
-    fn span(&self, host: usize, row: &Row) -> Result<(Shard, ShardSpan), Failure> {
+    fn span(&self, row: &Row) -> Result<(Shard, ShardSpan), Failure> {
         let shard = Shard(row.get::<_, i16>(0) as u16);
         let assignment = self.topology.assignment(shard).ok_or(Failure::Moved)?;
-        let is_current =
-            (row.get(1), row.get(2), row.get(3)) == (self.topology.epoch.0 as i64, assignment.term, true);
-        let sequence = |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
-        let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
-        if !is_current {
+        if (row.get(1), row.get(2)) != (self.topology.epoch.0 as i64, assignment.term) {
             return Err(Failure::Moved);
         }
-        let host = &self.topology.hosts[host];
-        self.shared.acknowledged.require(host, self.topology.epoch, span.newest().on(shard))?;
+        let sequence = |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
+        let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
         Ok((shard, span))
     }
 
-    /// What a shard has, by a connection to its host.
+    /// What a shard that is not closed has, by a connection to its host.
     pub(crate) async fn span_by(&self, connection: &Pooled, shard: Shard) -> Result<ShardSpan, Failure> {
         let host = self.topology.host_of(shard);
         let shards = [shard.0 as i16];
         let (target, statements) = (&self.topology.hosts[host], &self.shared.statements);
         let rows = target.query_by(connection, statements, Query::Span, &[&shards.as_slice()]).await?;
-        let row = rows.first().ok_or(Failure::Moved)?;
-        Ok(self.span(host, row)?.1)
+        let row = rows.first().filter(|row| closed(row).is_none()).ok_or(Failure::Moved)?;
+        let (_, span) = self.span(row)?;
+        self.shared.acknowledged.require(target, self.topology.epoch, span.newest().on(shard))?;
+        Ok(span)
     }
 
     /// Up to `limit` changes after some positions, one of each shard. Those of a shard are in order; the shards that are named
@@ -153,4 +165,10 @@ impl LogReader<'_> {
         let entry = Entry { at, kind: row.get(3), body: row.get(4) };
         entry.decode(position, self.topology.id_kind).map_err(Failure::Final)
     }
+}
+
+/// The shard of a row of `Query::Span` and its term, if it is closed.
+fn closed(row: &Row) -> Option<(Shard, i64)> {
+    let is_closed: bool = row.get(3);
+    is_closed.then(|| (Shard(row.get::<_, i16>(0) as u16), row.get(2)))
 }

@@ -16,9 +16,10 @@ impl Mover<'_> {
         }
         // First the copy: without it, no process that is still at the move can open it.
         self.drop_copy().await?;
-        self.reopen().await?;
+        self.open_old().await?;
         self.erase_copy().await?;
-        self.shared.catalog().end_move(&self.moved).await.map_err(Failure::Transient)
+        self.leave_old().await?;
+        self.shared.catalog().end_move(&self.moved, self.number.get()).await.map_err(Failure::Transient)
     }
 
     /// Deletes the record of the copy, so that nobody can open it.
@@ -36,20 +37,10 @@ impl Mover<'_> {
         dropped.await
     }
 
-    /// Lets the shard be written on its old host again.
-    pub(super) async fn reopen(&self) -> Result<(), Failure> {
-        let (shard, term, number) = (self.number_of_shard(), self.moved.term, self.number.get());
-        let from = &self.from;
-        let failed = |error: tokio_postgres::Error| Failure::of_statement(&from.name, &error);
-        let reopened = from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
-            let client = connection.client();
-            let end = "DELETE FROM outgoing WHERE shard = $1 AND mover = $2";
-            if client.execute(end, &[&shard, &number]).await.map_err(failed)? == 0 {
-                return Err(self.replaced());
-            }
-            let open = "UPDATE shards SET state = 'open' WHERE shard = $1 AND term = $2";
-            client.execute(open, &[&shard, &term]).await.map(drop).map_err(failed)
-        });
-        reopened.await
+    /// The old host keeps the shard, and forgets the move.
+    async fn leave_old(&self) -> Result<(), Failure> {
+        let (shard, number) = (self.number_of_shard(), self.number.get());
+        let leave = format!("DELETE FROM outgoing WHERE shard = {shard} AND mover = {number}");
+        self.from.change(&leave).await.map(drop)
     }
 }

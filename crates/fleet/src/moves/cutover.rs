@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kinfolk_core::{Position, Sequence, Shard};
-use tokio::time::{Instant, sleep};
+use tokio::time::{sleep, timeout};
 use tokio_postgres::Row;
 
 use super::{Mover, TRANSACTION_MAX};
@@ -19,21 +19,32 @@ const CLOSED_MAX: Duration = Duration::from_secs(4);
 /// How often that is tried.
 const ATTEMPTS_MAX: u32 = 10;
 
+/// A shard that is only closing is opened where it is.
+pub(super) const OPEN_CLOSING: &str =
+    "UPDATE shards SET state = 'open' WHERE shard = $1 AND term = $2 AND state = 'closing'";
+
 /// Locking all marks of a host waits for projections under way, and keeps new ones out.
-const LOCK_ALL_MARKS: &str = "SELECT source, sequence FROM projected ORDER BY source FOR UPDATE";
+pub(super) const LOCK_ALL_MARKS: &str = "SELECT source, sequence FROM projected ORDER BY source FOR UPDATE";
 
 impl Mover<'_> {
     /// Follows the changes until few are left, then hands the shard over.
     pub(super) async fn hand_over(&self) -> Result<(), Failure> {
         for attempt in 1.. {
             self.follow().await?;
-            let Err(failure) = self.try_to_hand_over().await else { break };
-            let new = super::random_number().map_err(Failure::Final)?;
-            // The reply to the last step may have been lost.
-            if !self.patiently(|| self.open_again(new)).await? {
+            let handed = timeout(CLOSED_MAX, self.try_to_hand_over()).await;
+            let Err(failure) = handed.unwrap_or_else(|_| Err(self.late())) else { break };
+            let (old, new) = (self.number.get(), super::random_number().map_err(Failure::Final)?);
+            let is_open_again = self.patiently(|| self.open_again(old, new)).await?;
+            let claim = async || {
+                let claimed = self.shared.catalog().claim_move(&self.moved, Some(old), new).await;
+                claimed.map_err(Failure::Transient)
+            };
+            if !self.patiently(claim).await? {
+                return Err(self.replaced());
+            }
+            if !is_open_again {
                 break;
             }
-            self.number.set(new);
             if attempt >= ATTEMPTS_MAX || matches!(failure, Failure::Final(_)) {
                 return Err(failure);
             }
@@ -63,28 +74,23 @@ impl Mover<'_> {
     }
 
     async fn try_to_hand_over(&self) -> Result<(), Failure> {
-        let deadline = Instant::now() + CLOSED_MAX;
         self.report("handing over", 0, None);
-        self.close().await?;
-        let last = self.last_change().await?;
+        let last = self.close().await?;
         // The shard is one of its own sources.
         while self.log_position().await?.1 < last || self.mark_of_shard().await? < last {
-            if Instant::now() >= deadline {
-                return Err(self.late());
-            }
             self.follow_log().await?;
             self.follow_sources().await?;
         }
         let relayed = self.hand_off().await?;
-        self.open(relayed, deadline).await
+        self.open(relayed).await
     }
 
     fn late(&self) -> Failure {
         Failure::Transient(unavailable(&self.to.name, "the copy did not catch up in time"))
     }
 
-    /// Ends the writes of the shard, once those under way are over.
-    async fn close(&self) -> Result<(), Failure> {
+    /// Ends the writes of the shard, once those under way are over. Returns its last change.
+    async fn close(&self) -> Result<i64, Failure> {
         let (shard, term) = (self.number_of_shard(), self.moved.term);
         let epoch = self.topology.epoch.0 as i64;
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
@@ -95,14 +101,11 @@ impl Mover<'_> {
             client.batch_execute(&lock).await.map_err(failed)?;
             let close = "UPDATE shards SET state = 'closing'
                          WHERE shard = $1 AND term = $2 AND epoch = $3 AND state <> 'closed'";
-            let closed = client.execute(close, &[&shard, &term, &epoch]).await.map_err(failed)?;
-            if closed > 0 {
-                return Ok(());
-            }
-            let is_closed =
-                "SELECT EXISTS (SELECT FROM shards WHERE shard = $1 AND term = $2 AND epoch = $3)";
-            let row = client.query_one(is_closed, &[&shard, &term, &epoch]).await.map_err(failed)?;
-            if row.get(0) { Ok(()) } else { Err(Failure::Moved) }
+            client.execute(close, &[&shard, &term, &epoch]).await.map_err(failed)?;
+            let last = "SELECT (SELECT coalesce(max(sequence), 0) FROM log WHERE shard = $1)
+                        FROM shards WHERE shard = $1 AND term = $2 AND epoch = $3 AND state <> 'open'";
+            let row = client.query_opt(last, &[&shard, &term, &epoch]).await.map_err(failed)?;
+            row.map(|row| row.get(0)).ok_or(Failure::Moved)
         });
         closed.await
     }
@@ -115,8 +118,7 @@ impl Mover<'_> {
         found.map(drop).ok_or_else(|| self.replaced())
     }
 
-    /// Lets the shard be written where it is, before a copy begins: an attempt that was given up may have left it closed. Nobody can open
-    /// a copy that has not begun.
+    /// Lets the shard be written on its old host. Only while nobody can open the copy.
     pub(super) async fn open_old(&self) -> Result<(), Failure> {
         let (shard, term) = (self.number_of_shard(), self.moved.term);
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
@@ -128,11 +130,35 @@ impl Mover<'_> {
         opened.await
     }
 
-    /// The last change of a shard that takes no more.
-    async fn last_change(&self) -> Result<i64, Failure> {
-        let ask = format!("SELECT coalesce(max(sequence), 0) FROM log WHERE shard = {}", self.moved.shard.0);
-        let rows = self.from.ask_durable(&ask).await?;
-        Ok(rows.first().map_or(0, |row| row.get(0)))
+    /// From now on the move has a new number on the old host: no step under the old one succeeds. Returns whether the shard is open: one
+    /// that was only closing takes writes again, whether or not the new host answers, because nobody can have opened the copy.
+    async fn rename_old(&self, old: i64, new: i64) -> Result<bool, Failure> {
+        let (shard, term) = (self.number_of_shard(), self.moved.term);
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
+        let renamed = self.from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
+            let client = connection.client();
+            let rename = "UPDATE outgoing SET mover = $3 WHERE shard = $1 AND mover IN ($2, $3)";
+            if client.execute(rename, &[&shard, &old, &new]).await.map_err(failed)? == 0 {
+                return Err(self.replaced());
+            }
+            client.execute(OPEN_CLOSING, &[&shard, &term]).await.map_err(failed)?;
+            let is_open = "SELECT FROM shards WHERE shard = $1 AND term = $2 AND state = 'open'";
+            let found = client.query_opt(is_open, &[&shard, &term]).await.map_err(failed)?;
+            Ok(found.is_some())
+        });
+        renamed.await
+    }
+
+    /// As [`Mover::rename_old`], on the new host. Returns false if it has no such copy. A commit that opens the copy may be under way: it
+    /// has the copy's row, so that this waits for it.
+    async fn rename_new(&self, old: i64, new: i64) -> Result<bool, Failure> {
+        let shard = self.number_of_shard();
+        let renamed = self.to.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
+            let rename = "UPDATE incoming SET mover = $3 WHERE shard = $1 AND mover IN ($2, $3)";
+            let renamed = connection.client().execute(rename, &[&shard, &old, &new]).await;
+            renamed.map_err(|error| Failure::of_statement(&self.to.name, &error))
+        });
+        Ok(renamed.await? > 0)
     }
 
     /// How far the follower side of the copy shows the shard itself.
@@ -148,7 +174,6 @@ impl Mover<'_> {
         let handed = self.from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
             let client = connection.client();
             self.require_outgoing(connection).await?;
-            client.query(LOCK_ALL_MARKS, &[]).await.map_err(failed)?;
             let close = "UPDATE shards SET state = 'closed' WHERE shard = $1 AND term = $2";
             client.execute(close, &[&shard, &term]).await.map_err(failed)?;
             let relayed = "SELECT epoch, sequence FROM relayed WHERE shard = $1";
@@ -159,7 +184,7 @@ impl Mover<'_> {
     }
 
     /// Opens the shard on its new host. Its follower side must not lack what the marks of the host claim.
-    async fn open(&self, relayed: Option<(i64, i64)>, deadline: Instant) -> Result<(), Failure> {
+    async fn open(&self, relayed: Option<(i64, i64)>) -> Result<(), Failure> {
         let (shard, term) = (self.number_of_shard(), self.moved.term + 1);
         let epoch = self.topology.epoch.0 as i64;
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.to.name, &error);
@@ -168,7 +193,7 @@ impl Mover<'_> {
             let client = connection.client();
             // Sources on other hosts are read meanwhile.
             client
-                .batch_execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
+                .batch_execute("SET LOCAL idle_in_transaction_session_timeout = '4s'")
                 .await
                 .map_err(failed)?;
             let marks = client.query(LOCK_ALL_MARKS, &[]).await.map_err(failed)?;
@@ -177,9 +202,6 @@ impl Mover<'_> {
                 let behind: Vec<Position> = marks.iter().filter_map(|mark| behind(mark, &known)).collect();
                 if behind.is_empty() {
                     break;
-                }
-                if Instant::now() >= deadline {
-                    return Err(self.late());
                 }
                 let step = self.next_of_sources(&behind).await?;
                 if step.count == 0 {
@@ -205,34 +227,19 @@ impl Mover<'_> {
         opened.await
     }
 
-    /// Opens the shard where it was, while the copy stays one. Returns false if the new host has opened it after all.
-    async fn open_again(&self, new: i64) -> Result<bool, Failure> {
-        if self.is_open_at_new_host().await? {
-            return Ok(false);
-        }
-        let (shard, term, old) = (self.number_of_shard(), self.moved.term, self.number.get());
-        // A commit that opens the copy may still be under way. It has the copy's row, so that this waits for it; and any later attempt with
-        // the old number fails.
-        let renamed = self.to.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
-            let rename = "UPDATE incoming SET mover = $3 WHERE shard = $1 AND mover IN ($2, $3)";
-            let renamed = connection.client().execute(rename, &[&shard, &old, &new]).await;
-            renamed.map_err(|error| Failure::of_statement(&self.to.name, &error))
-        });
-        if renamed.await? == 0 {
+    /// Opens the shard where it was, while the copy stays one. Returns false if the new host has opened it after all: the reply to the last
+    /// step may have been lost.
+    async fn open_again(&self, old: i64, new: i64) -> Result<bool, Failure> {
+        let is_open = self.rename_old(old, new).await?;
+        self.number.set(new);
+        if !self.rename_new(old, new).await? {
             let is_open = self.is_open_at_new_host().await?;
             return if is_open { Ok(false) } else { Err(self.replaced()) };
         }
-        let failed = |error: tokio_postgres::Error| Failure::of_statement(&self.from.name, &error);
-        let opened = self.from.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
-            let client = connection.client();
-            let rename = "UPDATE outgoing SET mover = $3 WHERE shard = $1 AND mover IN ($2, $3)";
-            if client.execute(rename, &[&shard, &old, &new]).await.map_err(failed)? == 0 {
-                return Err(self.replaced());
-            }
-            let open = "UPDATE shards SET state = 'open' WHERE shard = $1 AND term = $2";
-            client.execute(open, &[&shard, &term]).await.map(drop).map_err(failed)
-        });
-        opened.await.map(|()| true)
+        if !is_open {
+            self.open_old().await?;
+        }
+        Ok(true)
     }
 }
 

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::{Error, Result, Shard};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Client;
 
@@ -39,14 +40,25 @@ pub(crate) use self::erase::erase;
 pub use self::status::{MoveStatus, MoveStep};
 
 use crate::Fleet;
+use crate::background::Background;
 use crate::bulk::OWNER;
 use crate::catalog::{Move, Topology, connect_to_host};
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Host, Pooled};
+use crate::postgres::{Failure, Host};
 use crate::write::LOCK_CLASS;
 
-/// The class of the lock that the session of a move has for its shard, on the new host.
+/// The class of the lock that the sessions of a move have for its shard, on both hosts.
 const MOVES: i32 = 0x6b6a;
+
+const CLAIM_OLD: &str = "INSERT INTO outgoing (shard, mover) VALUES ($1, $2)
+                         ON CONFLICT (shard) DO UPDATE SET mover = EXCLUDED.mover";
+
+const CLAIM_NEW: &str = "UPDATE incoming SET mover = $2 WHERE shard = $1";
+
+/// A host ends a session that is silent for longer: its process was stopped, or has died.
+const SILENCE_MAX: &str = "5s";
+
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
 /// A move waits so long for a host that does not answer. It can be resumed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,7 +104,7 @@ struct Mover<'a> {
     number: Cell<i64>,
     progress: &'a dyn Fn(Progress),
     /// Hold the locks that keep imports and other moves of the shard away.
-    _sessions: [Client; 2],
+    _sessions: Vec<Background>,
 }
 
 impl<'a> Mover<'a> {
@@ -133,37 +145,38 @@ impl<'a> Mover<'a> {
             index.map(|index| Arc::clone(&topology.hosts[index])).ok_or_else(unknown)
         };
         let (from, to) = (host(&moved.from)?, host(&moved.to)?);
-        let sessions = [session(shared, &moved, &from).await?, session(shared, &moved, &to).await?];
-        let own = format!("SELECT pg_try_advisory_lock({MOVES}, {})", moved.shard.0);
-        let is_own = sessions[1].query_one(&own, &[]).await;
-        if !is_own.map_err(|error| Failure::of_statement(&to.name, &error).into_error())?.get::<_, bool>(0) {
-            let detail = format!("another process is moving shard {}", moved.shard.0);
-            return Err(Error::InUse { detail });
+        let number = random_number()?;
+        let lock = format!("SELECT pg_try_advisory_lock({MOVES}, {})", moved.shard.0);
+        let mut sessions = Vec::new();
+        // The old host first: the shard is open there if it can be, even if the new one does not answer.
+        for host in [&from, &to] {
+            let client = session(shared, &moved, host).await?;
+            let failed =
+                |error: tokio_postgres::Error| Failure::of_statement(&host.name, &error).into_error();
+            let is_own = client.query_one(&lock, &[]).await.map_err(failed)?.get::<_, bool>(0);
+            // Under the lock: a move that is over must not be claimed.
+            let is_there = is_own && shared.catalog().claim_move(&moved, None, number).await?;
+            if !is_there {
+                let reason = if is_own { "has just ended the move of" } else { "is moving" };
+                let detail = format!("another process {reason} shard {}", moved.shard.0);
+                return Err(Error::InUse { detail });
+            }
+            // By the session that has the lock, which is gone if this process was stopped for long: every earlier process of this move
+            // changes nothing from now on.
+            let (shard, claims) = (moved.shard.0 as i16, Arc::ptr_eq(host, &from));
+            let claim = if claims { CLAIM_OLD } else { CLAIM_NEW };
+            client.execute(claim, &[&shard, &number]).await.map_err(failed)?;
+            if claims {
+                client.execute(cutover::OPEN_CLOSING, &[&shard, &moved.term]).await.map_err(failed)?;
+            }
+            sessions.push(keep_alive(client));
         }
-        let number = Cell::new(random_number()?);
-        let mover = Self { shared, topology, moved, from, to, number, progress, _sessions: sessions };
-        mover.claim().await.map_err(Failure::into_error)?;
-        Ok(mover)
+        let number = Cell::new(number);
+        Ok(Self { shared, topology, moved, from, to, number, progress, _sessions: sessions })
     }
 
     fn number_of_shard(&self) -> i16 {
         self.moved.shard.0 as i16
-    }
-
-    /// Every earlier process of this move changes nothing from now on.
-    async fn claim(&self) -> std::result::Result<(), Failure> {
-        let (shard, number) = (self.number_of_shard(), self.number.get());
-        let outgoing = "INSERT INTO outgoing (shard, mover) VALUES ($1, $2)
-                        ON CONFLICT (shard) DO UPDATE SET mover = EXCLUDED.mover";
-        let incoming = "UPDATE incoming SET mover = $2 WHERE shard = $1";
-        for (host, claim) in [(&self.from, outgoing), (&self.to, incoming)] {
-            let claimed = host.transaction(TRANSACTION_MAX, async |connection: &Pooled| {
-                let done = connection.client().execute(claim, &[&shard, &number]).await;
-                done.map(drop).map_err(|error| Failure::of_statement(&host.name, &error))
-            });
-            claimed.await?;
-        }
-        Ok(())
     }
 
     /// Goes on from wherever the move is.
@@ -174,16 +187,19 @@ impl<'a> Mover<'a> {
                 self.copy().await?;
                 self.hand_over().await?;
             }
-            self.patiently(async || {
-                self.shared.catalog().publish_move(&self.moved).await.map_err(Failure::Transient)
-            })
-            .await?;
+            let publish = async || {
+                let published = self.shared.catalog().publish_move(&self.moved, self.number.get()).await;
+                published.map_err(Failure::Transient)
+            };
+            if !self.patiently(publish).await? {
+                return Err(self.replaced());
+            }
             // Only this process needs to be told: others find out when they are refused.
             _ = self.shared.reload_topology().await;
         }
         self.report("cleaning up", 0, None);
         self.patiently(|| self.clean_up(&self.from)).await?;
-        self.shared.catalog().end_move(&self.moved).await.map_err(Failure::Transient)
+        self.shared.catalog().end_move(&self.moved, self.number.get()).await.map_err(Failure::Transient)
     }
 
     /// Tries something again while it fails for a reason that may pass, for as long as an operator would wait: a host restarts, or its
@@ -253,6 +269,8 @@ async fn require_generation(topology: &Topology) -> Result<()> {
 async fn session(shared: &Shared, moved: &Move, host: &Host) -> Result<Client> {
     let client = connect_to_host(&host.name, shared.catalog(), &shared.settings).await?;
     let failed = |error: tokio_postgres::Error| Failure::of_statement(&host.name, &error).into_error();
+    let limit = format!("SET idle_session_timeout = '{SILENCE_MAX}'");
+    client.batch_execute(&limit).await.map_err(failed)?;
     let ask =
         format!("SELECT pg_try_advisory_lock_shared({LOCK_CLASS}, {OWNER}), EXISTS (SELECT FROM import)");
     let row = client.query_one(&ask, &[]).await.map_err(failed)?;
@@ -264,4 +282,17 @@ async fn session(shared: &Shared, moved: &Move, host: &Host) -> Result<Client> {
         host.name, moved.shard.0
     );
     Err(Error::InUse { detail })
+}
+
+/// Keeps a session alive until it is dropped. What a move does without it is refused if another process has taken over.
+fn keep_alive(session: Client) -> Background {
+    let session = Arc::new(session);
+    Background::start(&Handle::current(), "session of a move", move || {
+        let session = Arc::clone(&session);
+        async move {
+            while session.batch_execute("SELECT").await.is_ok() {
+                sleep(ALIVE_EVERY).await;
+            }
+        }
+    })
 }

@@ -1,12 +1,11 @@
 //! Applying changes to one host: lock the marks, drop what is applied already, apply what follows, move the marks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kinfolk_core::Shard;
 use kinfolk_core::changes::ChangeBody;
 use tokio::time::timeout;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::SourceBatch;
@@ -74,7 +73,8 @@ async fn apply_with(
     begun.map_err(failed)?;
     let marks = marks.map_err(failed)?;
     let marks: BTreeMap<Shard, Mark> = marks.iter().map(Mark::of).map(|mark| (mark.source, mark)).collect();
-    require_held(topology, host, &held.map_err(failed)?)?;
+    // The host knows which shards it has, whatever the map of this process says: their rows come with the marks.
+    let held: BTreeSet<i16> = held.map_err(failed)?.get::<_, Vec<i16>>(0).into_iter().collect();
 
     let mut step = Step::default();
     for batch in batches {
@@ -85,7 +85,7 @@ async fn apply_with(
             step.add(mark, batch.changes);
         }
     }
-    let rows = ProjectedRows::new(topology, host, &step.changes);
+    let rows = ProjectedRows::new(topology, &held, &step.changes);
     let of_rows = rows.parameters();
     let of_marks: [&(dyn ToSql + Sync); 2] = [&step.sources, &step.sequences];
     let (written, advanced, committed) = tokio::join!(
@@ -98,17 +98,6 @@ async fn apply_with(
     advanced.map_err(failed)?;
     committed.map_err(failed)?;
     Ok(Applied { changes: step.changes.len(), gaps: step.gaps })
-}
-
-/// Refuses an old map: the rows of a shard that has come would be left out although its marks move, and those of one that has gone would
-/// be written for nobody.
-pub(crate) fn require_held(topology: &Topology, host: usize, held: &Row) -> Result<(), Failure> {
-    let (shards, terms): (Vec<i16>, Vec<i64>) = (held.get(0), held.get(1));
-    let expected = topology.shards_on(host).map(|shard| {
-        let term = topology.assignment(shard).map(|assignment| assignment.term);
-        (shard.0 as i16, term.unwrap_or_default())
-    });
-    if shards.into_iter().zip(terms).eq(expected) { Ok(()) } else { Err(Failure::Moved) }
 }
 
 /// What follows on the marks.
@@ -182,9 +171,9 @@ impl ProjectedRows {
         ]
     }
 
-    /// What changes leave of the edges whose followees are on a host.
-    fn new(topology: &Topology, host: usize, changes: &[LoggedChange]) -> Self {
-        let is_here = |edge: &NetEdge| topology.host_of(topology.shard_of(edge.edge.followee)) == host;
+    /// What changes leave of the edges whose followees are in some shards.
+    fn new(topology: &Topology, held: &BTreeSet<i16>, changes: &[LoggedChange]) -> Self {
+        let is_here = |edge: &NetEdge| held.contains(&(topology.shard_of(edge.edge.followee).0 as i16));
         let edges = net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
         Self::of_edges(topology, edges)
     }

@@ -8,33 +8,55 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Error, Result, Shard};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
+use super::aside::Aside;
 use super::transaction::BatchWriter;
+use crate::catalog::Topology;
 use crate::fleet::Shared;
 
 /// Runs that wait for one host; more are refused. One transaction of a client can have 10,000.
-const QUEUE_MAX: usize = 16_384;
+pub(super) const QUEUE_MAX: usize = 16_384;
 
 /// Commands of one transaction, unless one run alone has more: the locks of its shards are held for a few milliseconds.
-const BATCH_COMMANDS_MAX: usize = 1_000;
+pub(super) const BATCH_COMMANDS_MAX: usize = 1_000;
 
 /// When a refused request may be sent again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Requests of one follower that came one after another: they are committed together.
-struct Run {
-    requests: Vec<WriteRequest>,
+pub(super) struct Run {
+    pub(super) shard: Shard,
+    pub(super) requests: Vec<WriteRequest>,
+    /// From then on it is not tried again.
+    pub(super) deadline: Instant,
     reply: oneshot::Sender<Vec<Result<Receipt>>>,
 }
 
 impl Run {
-    fn commands(&self) -> usize {
+    pub(super) fn commands(&self) -> usize {
         self.requests.iter().map(|request| request.commands.len()).sum()
     }
+
+    pub(super) fn answer(self, receipts: Vec<Result<Receipt>>) {
+        // The caller may have disconnected; dropping its receipts is fine.
+        _ = self.reply.send(receipts);
+    }
+
+    /// The same answer to all of its requests.
+    pub(super) fn refuse(self, error: &Error) {
+        let refused = self.requests.iter().map(|_| Err(error.clone())).collect();
+        self.answer(refused);
+    }
+}
+
+/// The error of a request that finds the queue full.
+pub(super) fn overloaded() -> Error {
+    Error::Overloaded { retry_after: RETRY_AFTER }
 }
 
 /// A run that was handed over.
@@ -60,7 +82,10 @@ impl Writers {
 
     /// Applies requests, each by itself. One result for each, in order.
     pub(crate) async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
-        let replies: Vec<_> = runs(requests).into_iter().map(|requests| self.enqueue(requests)).collect();
+        // One map for all of them: those of one follower go the same way.
+        let topology = self.shared.topology();
+        let enqueue = |requests| self.enqueue(&topology, requests);
+        let replies: Vec<_> = runs(requests).into_iter().map(enqueue).collect();
         let mut results = Vec::new();
         for Waiting { count, receipts } in replies {
             match receipts {
@@ -75,18 +100,22 @@ impl Writers {
         results
     }
 
-    fn enqueue(&self, requests: Vec<WriteRequest>) -> Waiting {
-        Waiting { count: requests.len(), receipts: self.hand_over(requests) }
+    fn enqueue(&self, topology: &Topology, requests: Vec<WriteRequest>) -> Waiting {
+        Waiting { count: requests.len(), receipts: self.hand_over(topology, requests) }
     }
 
     /// Hands a run to its batcher, unless too many wait, or the log of its shard is full.
-    fn hand_over(&self, requests: Vec<WriteRequest>) -> Result<oneshot::Receiver<Vec<Result<Receipt>>>> {
-        let topology = self.shared.topology();
+    fn hand_over(
+        &self,
+        topology: &Topology,
+        requests: Vec<WriteRequest>,
+    ) -> Result<oneshot::Receiver<Vec<Result<Receipt>>>> {
         let shard = topology.shard_of(requests[0].follower);
         self.shared.staleness.require_room(shard)?;
         let (reply, receipts) = oneshot::channel();
-        let sent = self.queue(topology.host_of(shard)).try_send(Run { requests, reply });
-        sent.map(|()| receipts).map_err(|_| Error::Overloaded { retry_after: RETRY_AFTER })
+        let deadline = Instant::now() + self.shared.settings.timeouts.write;
+        let sent = self.queue(topology.host_of(shard)).try_send(Run { shard, requests, deadline, reply });
+        sent.map(|()| receipts).map_err(|_| overloaded())
     }
 
     fn queue(&self, host: usize) -> mpsc::Sender<Run> {
@@ -96,7 +125,7 @@ impl Writers {
             return sender.clone();
         }
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        self.runtime.spawn(work(BatchWriter::new(Arc::clone(&self.shared)), receiver));
+        self.runtime.spawn(work(host, BatchWriter::new(Arc::clone(&self.shared)), receiver));
         queues.insert(host, sender.clone());
         sender
     }
@@ -115,21 +144,24 @@ fn runs(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
 }
 
 /// Commits batches until the store is dropped.
-async fn work(writer: BatchWriter, mut queue: mpsc::Receiver<Run>) {
+async fn work(host: usize, writer: BatchWriter, mut queue: mpsc::Receiver<Run>) {
+    let aside = Aside::new(writer.clone());
     while let Some(first) = queue.recv().await {
-        let mut commands = first.commands();
-        let mut batch = vec![first];
-        while commands < BATCH_COMMANDS_MAX {
-            let Ok(run) = queue.try_recv() else { break };
+        let (mut batch, mut commands, mut next) = (Vec::new(), 0, Some(first));
+        while let Some(run) = next {
             commands += run.commands();
-            batch.push(run);
+            batch.extend(aside.follow_on(run));
+            next = if commands < BATCH_COMMANDS_MAX { queue.try_recv().ok() } else { None };
         }
         let requests: Vec<&WriteRequest> = batch.iter().flat_map(|run| &run.requests).collect();
-        let mut results = writer.write(&requests).await.into_iter();
+        let deadline = Instant::now() + writer.shared.settings.timeouts.write;
+        let mut results = writer.write(host, deadline, &requests).await.into_iter();
         for run in batch {
-            let own = results.by_ref().take(run.requests.len()).collect();
-            // The caller may have disconnected; dropping its receipts is fine.
-            _ = run.reply.send(own);
+            let own: Vec<_> = results.by_ref().take(run.requests.len()).collect();
+            match own.into_iter().collect() {
+                Some(receipts) => run.answer(receipts),
+                None => aside.set(run),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes: requests go to the batcher of their host, which commits many of them in one transaction.
 
+mod aside;
 mod batcher;
 mod plan;
 mod prepared;

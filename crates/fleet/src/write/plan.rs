@@ -85,7 +85,7 @@ pub(crate) struct Head {
     pub(crate) floor: Timestamp,
 }
 
-/// What a batch will do: a plan for each of its shards.
+/// What a batch will do: a plan for each of its shards that is open.
 pub(super) struct BatchPlan {
     pub(super) shards: BTreeMap<Shard, Plan>,
     /// The shard of each request.
@@ -93,7 +93,7 @@ pub(super) struct BatchPlan {
 }
 
 impl BatchPlan {
-    /// Plans requests in their order, each by itself. The heads are those of all of their shards.
+    /// Plans requests in their order, each by itself. Nothing is planned for a shard that has no head.
     pub(super) fn new(
         topology: &Topology,
         before: &Before,
@@ -106,10 +106,9 @@ impl BatchPlan {
             by_shard.entry(shard).or_default().push(request);
         }
         let plan = |(shard, requests): (Shard, Vec<&WriteRequest>)| {
-            let head = heads.get(&shard).expect("every shard of a batch is locked");
-            (shard, Plan::new(before, &requests, *head))
+            heads.get(&shard).map(|&head| (shard, Plan::new(before, &requests, head)))
         };
-        Self { shards: by_shard.into_iter().map(plan).collect(), order }
+        Self { shards: by_shard.into_iter().filter_map(plan).collect(), order }
     }
 
     /// The plans that change something.
@@ -117,16 +116,16 @@ impl BatchPlan {
         self.shards.values().filter(|plan| !plan.events.is_empty())
     }
 
-    /// One result for each request, in their order.
-    pub(super) fn into_results(self) -> Vec<Result<Receipt>> {
+    /// The results, if nobody knows whether the batch was committed.
+    pub(super) fn into_unknown(self) -> Vec<Option<Result<Receipt>>> {
+        self.into_results().into_iter().map(|planned| planned.map(|_| Err(Error::TimedOut))).collect()
+    }
+
+    /// One result for each request, in their order. None for a request of a shard without a plan.
+    pub(super) fn into_results(self) -> Vec<Option<Result<Receipt>>> {
         let results = |(shard, plan): (Shard, Plan)| (shard, plan.results.into_iter());
         let mut by_shard: BTreeMap<Shard, _> = self.shards.into_iter().map(results).collect();
-        let next = |shard| by_shard.get_mut(shard).and_then(Iterator::next);
-        self.order
-            .iter()
-            .map(next)
-            .map(|result| result.expect("a plan has a result for each request"))
-            .collect()
+        self.order.iter().map(|shard| by_shard.get_mut(shard).and_then(Iterator::next)).collect()
     }
 }
 

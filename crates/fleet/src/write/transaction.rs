@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kinfolk_core::graph::{Receipt, WriteRequest};
 use kinfolk_core::{Epoch, Error, Id, Position, Result, Sequence, Shard, Timestamp};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -34,8 +34,9 @@ pub(crate) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
 /// A host answers within its own timeouts; a connection that is silent for so much longer is lost.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The longest pause before a batch is tried again.
-const PAUSE_MAX: Duration = Duration::from_millis(200);
+/// The pauses before a batch is tried again.
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(2);
+pub(super) const PAUSE_MAX: Duration = Duration::from_millis(200);
 
 /// Writes batches, each to some shards of one host.
 #[derive(Clone)]
@@ -79,71 +80,42 @@ impl BatchWriter {
         Self { shared }
     }
 
-    /// Applies requests whose shards were on one host when they came. One result for each, in order.
-    pub(super) async fn write(&self, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
-        let deadline = Instant::now() + self.shared.settings.timeouts.write;
-        self.write_until(deadline, requests).await
-    }
-
-    /// Applies requests that are on several hosts now, because a shard was moved: those of each host by themselves.
-    async fn write_apart(&self, deadline: Instant, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
-        let topology = self.shared.topology();
-        let mut by_host: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, request) in requests.iter().enumerate() {
-            let host = topology.host_of(topology.shard_of(request.follower));
-            by_host.entry(host).or_default().push(index);
-        }
-        let mut results: Vec<Option<Result<Receipt>>> = requests.iter().map(|_| None).collect();
-        for indexes in by_host.into_values() {
-            let own: Vec<&WriteRequest> = indexes.iter().map(|&index| requests[index]).collect();
-            let written = Box::pin(self.write_until(deadline, &own)).await;
-            indexes.into_iter().zip(written).for_each(|(index, result)| results[index] = Some(result));
-        }
-        results.into_iter().map(|result| result.expect("every request is on a host")).collect()
-    }
-
-    async fn write_until(&self, deadline: Instant, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
-        let refuse = |error: &dyn Fn() -> Error| requests.iter().map(|_| Err(error())).collect();
-        let mut pause = Duration::from_millis(2);
+    /// Applies requests to the shards of a host. One result for each, in order. None for a request whose shard takes no writes there: it was
+    /// moved, or is about to be.
+    pub(super) async fn write(
+        &self,
+        host: usize,
+        deadline: Instant,
+        requests: &[&WriteRequest],
+    ) -> Vec<Option<Result<Receipt>>> {
+        let refuse = |error: &dyn Fn() -> Error| requests.iter().map(|_| Some(Err(error()))).collect();
+        let mut pause = PAUSE_MIN;
         loop {
-            let failure = match self.attempt(requests).await {
+            let failure = match self.attempt(host, requests).await {
                 Attempt::Committed(plan, epoch) => return self.acknowledge(plan, epoch),
                 Attempt::Failed(failure) => failure,
                 Attempt::Lost(unsettled) => match self.settle(&unsettled).await {
                     Some(true) => return self.acknowledge(unsettled.plan, unsettled.epoch),
                     // The lock was taken after it, so that it can't commit any more.
                     Some(false) => Failure::Transient(unavailable("the host", "a connection was lost")),
-                    None => return refuse(&|| Error::TimedOut),
+                    None => return unsettled.plan.into_unknown(),
                 },
             };
-            let is_over = Instant::now() + pause >= deadline;
-            let outcome = match failure {
-                Failure::Final(error) => Err(error),
-                other if is_over => Err(other.into_error()),
-                Failure::Moved => self.shared.reload_topology().await.or(Ok(())),
-                Failure::Transient(_) => Ok(()),
+            let error = match failure {
+                Failure::Moved => return requests.iter().map(|_| None).collect(),
+                Failure::Transient(_) if Instant::now() + pause < deadline => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    continue;
+                }
+                failure => failure.into_error(),
             };
-            if let Err(error) = outcome {
-                tracing::warn!(requests = requests.len(), %error, "a batch was not written");
-                return refuse(&|| copy_of(&error));
-            }
-            tokio::time::sleep(pause).await;
-            if !self.are_together(requests) {
-                return self.write_apart(deadline, requests).await;
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
+            tracing::warn!(requests = requests.len(), %error, "a batch was not written");
+            return refuse(&|| copy_of(&error));
         }
     }
 
-    /// Whether all requests are still on one host.
-    fn are_together(&self, requests: &[&WriteRequest]) -> bool {
-        let topology = self.shared.topology();
-        let mut hosts = requests.iter().map(|request| topology.host_of(topology.shard_of(request.follower)));
-        let first = hosts.next();
-        hosts.all(|host| Some(host) == first)
-    }
-
-    fn acknowledge(&self, plan: BatchPlan, epoch: Epoch) -> Vec<Result<Receipt>> {
+    fn acknowledge(&self, plan: BatchPlan, epoch: Epoch) -> Vec<Option<Result<Receipt>>> {
         plan.changing().for_each(|plan| self.committed(epoch, plan.last()));
         plan.into_results()
     }
@@ -154,12 +126,15 @@ impl BatchWriter {
         self.shared.announce_progress();
     }
 
-    async fn attempt(&self, requests: &[&WriteRequest]) -> Attempt {
+    async fn attempt(&self, index: usize, requests: &[&WriteRequest]) -> Attempt {
         let topology = self.shared.topology();
-        let Some(first) = requests.first() else {
-            return Attempt::Failed(Failure::Final(Error::Closed));
-        };
-        let index = topology.host_of(topology.shard_of(first.follower));
+        let is_here =
+            |request: &&&WriteRequest| topology.host_of(topology.shard_of(request.follower)) == index;
+        // A shard that the newest map has elsewhere is not even locked.
+        let here: Vec<&WriteRequest> = requests.iter().filter(is_here).copied().collect();
+        if here.is_empty() {
+            return Attempt::Failed(Failure::Moved);
+        }
         let host = &topology.hosts[index];
         let connection = match host.writer().await {
             Ok(connection) => connection,
@@ -167,7 +142,7 @@ impl BatchWriter {
         };
         let timeouts = self.shared.settings.timeouts;
         let silent = || Failure::Transient(unavailable(&host.name, "the host did not answer in time"));
-        let begun = self.begin(&connection, &topology, index, requests);
+        let begun = self.begin(&connection, &topology, (index, &here), requests);
         let begun = timeout(timeouts.lock + timeouts.statement + GRACE, begun);
         let begun = match begun.await.unwrap_or_else(|_| Err(silent())) {
             Ok(begun) => begun,
@@ -193,15 +168,15 @@ impl BatchWriter {
         &self,
         connection: &Pooled,
         topology: &Topology,
-        host: usize,
+        (host, here): (usize, &[&WriteRequest]),
         requests: &[&WriteRequest],
     ) -> std::result::Result<Begun, Failure> {
-        let locked = self.lock(connection, topology, host, &Subjects::of(requests)).await?;
+        let locked = self.lock(connection, topology, host, &Subjects::of(here)).await?;
         let plan = BatchPlan::new(topology, &locked.before, &locked.heads, requests);
         Ok(Begun { locked, plan })
     }
 
-    /// The first round trip: lock, check, read. Nothing is written.
+    /// The first round trip: lock, check, read. Nothing is written. A shard that takes no writes here has no head.
     pub(crate) async fn lock(
         &self,
         connection: &Pooled,
@@ -215,9 +190,6 @@ impl BatchWriter {
         let edge_shards: Vec<i16> = subjects.edges.iter().map(|(_, edge)| shard_of(edge.follower)).collect();
         let user_shards: Vec<i16> = subjects.users.iter().map(|&(_, id)| shard_of(id)).collect();
         let shards: BTreeSet<i16> = user_shards.iter().copied().collect();
-        if shards.iter().any(|&shard| topology.host_of(Shard(shard as u16)) != host) {
-            return Err(Failure::Moved);
-        }
         let lock_keys: Vec<i32> = shards.iter().map(|&shard| shard.into()).collect();
         let shards: Vec<i16> = shards.into_iter().collect();
         let prepared = Prepared::new(connection, &self.shared.statements).await.map_err(failed)?;
@@ -247,26 +219,23 @@ impl BatchWriter {
         let heads = heads.map_err(failed)?;
         let (edges, users) = (edges.map_err(failed)?, users.map_err(failed)?);
         let before = subjects.before(&edges, &users);
-        let heads = heads.iter().map(|row| self.head(row, topology, target));
+        let heads = heads.iter().filter_map(|row| self.head(row, topology, target).transpose());
         let heads: BTreeMap<Shard, Head> = heads.collect::<std::result::Result<_, _>>()?;
-        if heads.len() < shards.len() {
-            return Err(Failure::Moved);
-        }
         Ok(Locked { prepared, before, heads })
     }
 
-    /// The end of the log of a shard, if the host has the shard.
+    /// The end of the log of a shard, if the shard is open on the host.
     fn head(
         &self,
         row: &Row,
         topology: &Topology,
         host: &Host,
-    ) -> std::result::Result<(Shard, Head), Failure> {
+    ) -> std::result::Result<Option<(Shard, Head)>, Failure> {
         let shard = Shard(row.get::<_, i16>(0) as u16);
         let assignment = topology.assignment(shard).ok_or(Failure::Moved)?;
         let expected = (topology.epoch.0 as i64, assignment.term, true);
         if (row.get(1), row.get(2), row.get(3)) != expected {
-            return Err(Failure::Moved);
+            return Ok(None);
         }
         let sequence = Sequence(row.get::<_, Option<i64>>(4).unwrap_or(0) as u64);
         let newest = sequence.on(shard);
@@ -278,7 +247,7 @@ impl BatchWriter {
             let change = entry.decode(newest, topology.id_kind).map_err(Failure::Final)?;
             floor = floor.max(floor_after(&change.change));
         }
-        Ok((shard, Head { newest, floor }))
+        Ok(Some((shard, Head { newest, floor })))
     }
 
     /// The second round trip: write and commit. From here on, only a reply shows what has happened.

@@ -14,6 +14,7 @@ mod deployments;
 mod explain;
 mod filters;
 mod fleet_faults;
+mod halted_moves;
 mod history;
 mod imports;
 mod kafka;

@@ -16,11 +16,11 @@ use crate::audits::audit;
 use crate::deployments::{Databases, patient, process, servers, settings_of_process};
 use crate::processes::{Acknowledged, Random, USERS, open, write};
 
-const KIND: EdgeKind = EdgeKind::Follow;
-const IDS: IdKind = IdKind::Integer;
+pub const KIND: EdgeKind = EdgeKind::Follow;
+pub const IDS: IdKind = IdKind::Integer;
 const SHARDS: u16 = 4;
 /// The one that is moved. It is on host b in the beginning.
-const MOVED: Shard = Shard(1);
+pub const MOVED: Shard = Shard(1);
 
 /// Set for the process that the test starts from its own binary.
 const CHILD: &str = "KINFOLK_FLEET_MOVER";
@@ -30,7 +30,7 @@ fn moves() -> u32 {
     std::env::var("KINFOLK_FLEET_MOVES").ok().and_then(|moves| moves.parse().ok()).unwrap_or(4)
 }
 
-fn deployment() -> Option<Databases> {
+pub fn deployment() -> Option<Databases> {
     let databases = Databases::create(&servers()?);
     let new = NewDeployment { id_kind: IDS, shards: NonZeroU16::new(SHARDS).unwrap() };
     Fleet::init(&databases.settings(), new).unwrap();
@@ -42,7 +42,7 @@ fn host(turn: u32) -> &'static str {
     if turn.is_multiple_of(2) { "a" } else { "b" }
 }
 
-fn move_to(store: &Fleet, host: &str) -> kinfolk_core::Result<()> {
+pub fn move_to(store: &Fleet, host: &str) -> kinfolk_core::Result<()> {
     store.move_shard(MOVED, host, &|_| {})
 }
 
@@ -117,7 +117,7 @@ impl Load {
 }
 
 /// Rows, counts and logs tell one story, and nothing of the shard is left where it was.
-fn audit_moved(databases: &Databases, store: &Fleet, acknowledged: &Acknowledged, is_at: &str) {
+pub fn audit_moved(databases: &Databases, store: &Fleet, acknowledged: &Acknowledged, is_at: &str) {
     audit(store, acknowledged);
     let report = store.verify(false, &|_| {}).unwrap();
     assert_eq!(report.difference_count, 0, "{report:?}");
@@ -154,6 +154,25 @@ fn a_shard_that_is_moved_back_and_forth_under_load_loses_and_doubles_nothing() {
         acknowledged.changes.len()
     );
     audit_moved(&databases, &mover, &acknowledged, host(moves() - 1));
+}
+
+#[test]
+fn two_shards_change_places_under_load() {
+    let Some(databases) = deployment() else { return };
+    let [first, second, writer, reader] =
+        std::array::from_fn(|_| Fleet::open(patient(databases.settings())).unwrap());
+    let _projecting = open(databases.settings());
+    let load = Load::start(&writer, &reader);
+    for turn in 0..2 {
+        load.wait_for(100);
+        std::thread::scope(|scope| {
+            scope.spawn(|| move_to(&first, host(turn)).unwrap());
+            scope.spawn(|| second.move_shard(Shard(0), host(turn + 1), &|_| {}).unwrap());
+        });
+    }
+    load.wait_for(50);
+    let acknowledged = load.end();
+    audit_moved(&databases, &first, &acknowledged, "b");
 }
 
 /// Brings changes to host b only seconds later.
@@ -213,10 +232,10 @@ fn a_mover_of_its_own() {
     move_to(&Fleet::open(settings_of_process()).unwrap(), &to).unwrap();
 }
 
-struct MoverProcess(Child);
+pub struct MoverProcess(pub Child);
 
 impl MoverProcess {
-    fn start(databases: &Databases, to: &str) -> Self {
+    pub fn start(databases: &Databases, to: &str) -> Self {
         let mut command = process(&databases.settings(), "moves::a_mover_of_its_own");
         Self(command.env(CHILD, to).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
@@ -278,7 +297,7 @@ fn a_move_that_is_interrupted_goes_on_or_is_given_up() {
 }
 
 /// Tries until the session of a process that was killed is gone.
-fn until_free(mut attempt: impl FnMut() -> kinfolk_core::Result<()>) -> kinfolk_core::Result<()> {
+pub fn until_free(mut attempt: impl FnMut() -> kinfolk_core::Result<()>) -> kinfolk_core::Result<()> {
     loop {
         match attempt() {
             Err(Error::InUse { .. }) => std::thread::sleep(Duration::from_millis(20)),
@@ -288,7 +307,7 @@ fn until_free(mut attempt: impl FnMut() -> kinfolk_core::Result<()>) -> kinfolk_
 }
 
 /// The process may have been done when it was killed.
-fn already_there(error: Error) -> kinfolk_core::Result<()> {
+pub fn already_there(error: Error) -> kinfolk_core::Result<()> {
     if error.to_string().contains("already") { Ok(()) } else { Err(error) }
 }
 

@@ -1,5 +1,5 @@
 -- The oldest and newest change of some shards that are here, and what makes them current. A shard without a change has none.
-SELECT shards.shard, shards.epoch, shards.term, shards.state <> 'closed', oldest.sequence, newest.sequence
+SELECT shards.shard, shards.epoch, shards.term, shards.state = 'closed', oldest.sequence, newest.sequence
 FROM unnest($1::smallint[]) AS asked (shard)
 JOIN shards ON shards.shard = asked.shard
 LEFT JOIN LATERAL (
