@@ -77,13 +77,16 @@ names! { ExportContent { Edges => "edges", Comments => "comments" } }
 
 /// How far a job has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Progress {
     /// What is being done.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub stage: Cow<'static, str>,
     /// How much of it is done.
     pub done: u64,
     /// How much there is, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub total: Option<u64>,
 }
 
@@ -107,6 +110,7 @@ pub enum JobLine<T> {
 
 /// The outcome of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportOutcome {
     /// New edges.
     pub added: u64,
@@ -149,6 +153,7 @@ impl AddAssign for ImportOutcome {
 
 /// The outcome of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyOutcome {
     /// Edges compared.
     pub edges: u64,
@@ -193,6 +198,7 @@ impl From<BackupReport> for BackupOutcome {
 
 /// The outcome of a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CompactOutcome {
     /// How many purged comments had bodies that were not erased yet.
     pub erased: u64,
@@ -200,6 +206,7 @@ pub struct CompactOutcome {
 
 /// The outcome of computing suggestions for everyone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SuggestOutcome {
     /// Users visited.
     pub users: u64,

@@ -10,7 +10,7 @@ use crate::{CommentId, Id, Page, Time};
 /// A comment to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CommentDraft))]
 pub struct NewComment {
     /// What it says: 1 to 10,000 characters by default (`comments.body_chars_max`), at least one of them visible. Line ends become `\n` (from `\r\n` and `\r`); other
     /// control characters below U+0020 are refused, except tabs. Everything else is stored unchanged.
@@ -161,18 +161,14 @@ impl From<Parent> for ParentFields {
 
 /// A comment within a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CommentNode {
     /// The comment.
     #[serde(flatten)]
-    #[cfg_attr(feature = "openapi", schema(inline))]
     pub comment: Comment,
     /// The first replies to it, oldest first.
-    #[cfg_attr(feature = "openapi", schema(no_recursion))]
     pub replies: Vec<CommentNode>,
     /// The cursor for the replies after these; missing if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub next: Option<String>,
 }
 

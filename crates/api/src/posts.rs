@@ -9,15 +9,15 @@ use crate::{Id, Page, Payload, Time};
 /// A post to register. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PostDraft))]
 pub struct NewPost {
     /// Its id; without one the server generates an id that rises with time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = crate::schema::IdInput, required = false))]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub id: Option<Id>,
     /// Its author, if that is not the actor. Only services may name another.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = crate::schema::IdInput, required = false))]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub author: Option<Id>,
     /// When it was created: RFC 3339, of any offset; at most 5 minutes ahead. Without a time, now.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,16 @@
-//! Schemas that can't be derived: those of strings, of pages, and of a body with pairs of ids.
+//! Schemas that can't be derived: those of strings, of pages, of the comments of a tree, and of a body with pairs of ids.
+
+pub mod lines;
 
 use std::borrow::Cow;
 
 use utoipa::openapi::schema::{
-    AdditionalProperties, AnyOfBuilder, ArrayBuilder, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::{KnownFormat, Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::{
-    CheckRequest, Comment, CommentId, CommentNode, CommentTree, CommentVersion, Comments, Id, ListEntry,
-    Page, Post, Time,
-};
+use crate::{CheckRequest, Comment, CommentId, CommentNode, CommentVersion, Id, ListEntry, Page, Post, Time};
 
 /// Matches UUIDs.
 pub const UUID_PATTERN: &str =
@@ -34,22 +33,6 @@ impl PartialSchema for Id {
 impl ToSchema for Id {
     fn name() -> Cow<'static, str> {
         "UserId".into()
-    }
-}
-
-/// An id in a request body: a string or, where ids are integers, a number too.
-#[derive(Clone, Copy, Debug)]
-pub struct IdInput;
-
-impl PartialSchema for IdInput {
-    fn schema() -> RefOr<Schema> {
-        Id::schema()
-    }
-}
-
-impl ToSchema for IdInput {
-    fn name() -> Cow<'static, str> {
-        "GivenUserId".into()
     }
 }
 
@@ -81,9 +64,21 @@ impl ToSchema for Time {
     }
 }
 
+/// The content of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileBytes;
+
+impl PartialSchema for FileBytes {
+    fn schema() -> RefOr<Schema> {
+        string().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
+    }
+}
+
+impl ToSchema for FileBytes {}
+
 impl PartialSchema for CheckRequest {
     fn schema() -> RefOr<Schema> {
-        let id = Ref::from_schema_name(IdInput::name());
+        let id = Ref::from_schema_name(Id::name());
         let pair = ArrayBuilder::new().items(id).min_items(Some(2)).max_items(Some(2));
         let pair = pair.description(Some("A follower and a followee"));
         let pairs = ArrayBuilder::new().items(pair).max_items(Some(PAIRS_MAX));
@@ -153,22 +148,26 @@ impl<T: Listed> ToSchema for Page<T> {
     }
 }
 
-/// The comments on a post: a page in order, or a tree. Both look the same where there are no comments.
-#[derive(Clone, Copy, Debug)]
-pub struct CommentsView;
-
-impl PartialSchema for CommentsView {
+/// The fields of the comment and those of the node, side by side: generators make one flat type of them.
+impl PartialSchema for CommentNode {
     fn schema() -> RefOr<Schema> {
-        let either = [Comments::name(), CommentTree::name()].map(Ref::from_schema_name);
-        either.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
+        let replies = ArrayBuilder::new().items(Ref::from_schema_name(Self::name()));
+        let next =
+            string().description(Some("The cursor for the replies after these; missing if there are none."));
+        let mut schema = Comment::schema();
+        if let RefOr::T(Schema::Object(node)) = &mut schema {
+            node.description = Some("A comment within a tree.".to_owned());
+            let replies = replies.description(Some("The first replies to it, oldest first."));
+            node.properties.insert("replies".to_owned(), replies.into());
+            node.required.push("replies".to_owned());
+            node.properties.insert("next".to_owned(), next.into());
+        }
+        schema
     }
 }
 
-impl ToSchema for CommentsView {
+impl ToSchema for CommentNode {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((Comments::name().into(), Comments::schema()));
-        schemas.push((CommentTree::name().into(), CommentTree::schema()));
-        Comments::schemas(schemas);
-        CommentTree::schemas(schemas);
+        Comment::schemas(schemas);
     }
 }

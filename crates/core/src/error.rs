@@ -232,6 +232,15 @@ pub enum Error {
         /// What is missing or wrong; never the credential itself.
         detail: &'static str,
     },
+    /// A credential that belongs to no caller, or no longer does.
+    #[error("{detail}")]
+    WrongCredential {
+        /// What is wrong; never the credential itself.
+        detail: &'static str,
+    },
+    /// A version of the Redis protocol that is not spoken here.
+    #[error("unsupported protocol version")]
+    UnsupportedProtocol,
     /// The caller may not do this.
     #[error("{detail}")]
     Forbidden {
@@ -268,6 +277,9 @@ pub enum Error {
         /// The supported content type.
         expected: &'static str,
     },
+    /// The body is compressed, or encoded in another way.
+    #[error("a body must not be compressed: send it without the header Content-Encoding")]
+    UnsupportedContentCoding,
     /// The client did not send its whole request in time; nothing was changed.
     #[error("the request did not arrive in time; send all of it at once")]
     RequestTimeout,
@@ -297,7 +309,7 @@ pub enum Error {
     #[error("a key must be following:ID or followers:ID")]
     WrongKey,
     /// A RESP transaction that contains a command which was refused when it was queued.
-    #[error("the transaction was discarded because of an error in one of its commands")]
+    #[error("Transaction discarded because of previous errors.")]
     TransactionAborted,
     /// The profile does not support the operation yet.
     #[error("{what} is not available in this profile yet")]
@@ -387,13 +399,15 @@ error_codes! {
     Closed("closed", 503, "ERR", 1) <= Closed;
     InvalidRequest("invalid_request", 400, "ERR", 2) <= InvalidRequest;
     Unauthenticated("unauthenticated", 401, "NOAUTH", 1) <= Unauthenticated;
+    WrongCredential("wrong_credential", 401, "WRONGPASS", 1) <= WrongCredential;
+    UnsupportedProtocol("unsupported_protocol", 400, "NOPROTO", 2) <= UnsupportedProtocol;
     Forbidden("forbidden", 403, "NOPERM", 1) <= Forbidden;
     ActorRequired("actor_required", 400, "ERR", 2) <= ActorRequired;
     RateLimited("rate_limited", 429, "LIMIT", 1) <= RateLimited;
     NotFound("not_found", 404, "ERR", 1) <= NotFound;
     MethodNotAllowed("method_not_allowed", 405, "ERR", 2) <= MethodNotAllowed;
     TooLarge("too_large", 413, "ERR", 2) <= TooLarge;
-    UnsupportedMediaType("unsupported_media_type", 415, "ERR", 2) <= UnsupportedMediaType;
+    UnsupportedMediaType("unsupported_media_type", 415, "ERR", 2) <= UnsupportedMediaType | UnsupportedContentCoding;
     RequestTimeout("request_timeout", 408, "ERR", 1) <= RequestTimeout;
     UriTooLong("uri_too_long", 414, "ERR", 2) <= UriTooLong;
     HeadersTooLarge("headers_too_large", 431, "ERR", 2) <= HeadersTooLarge;

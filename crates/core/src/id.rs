@@ -99,10 +99,17 @@ impl IdKind {
     }
 }
 
+/// The maximum length of an integer id as text.
+const INTEGER_TEXT_MAX: usize = 40;
+
 fn parse_integer(text: &[u8]) -> std::result::Result<Id, &'static str> {
     const NOT_DECIMAL: &str = "expected a decimal integer, as this deployment uses integer ids";
     if text.is_empty() {
         return Err("an id cannot be empty");
+    }
+    // Leading zeros are allowed, but not without end: some ids are kept as they were written.
+    if text.len() > INTEGER_TEXT_MAX {
+        return Err("an integer id has at most 40 digits");
     }
     let mut value: u64 = 0;
     for &byte in text {

@@ -41,7 +41,7 @@ pub use deployment::Deployment;
 pub use error::{Error, ErrorCode, Result};
 pub use frontier::Frontier;
 pub use id::{Id, IdGenerator, IdKind};
-pub use idempotency::{KeyHash, key_hash};
+pub use idempotency::{KeyHash, body_key_hash, key_hash};
 pub use kind::EdgeKind;
 pub use page::{Page, PageRequest};
 pub use planned::Planned;

@@ -40,6 +40,8 @@ pub(crate) struct Written {
 pub(crate) struct Unlogged {
     /// Which comment was written under an author's key.
     pub keys: BTreeMap<(Id, Arc<str>), CommentId>,
+    /// What comments under keys said first: a purge does not make another body the same.
+    pub bodies: BTreeMap<CommentId, Arc<str>>,
     /// Why moderators removed comments.
     pub reasons: BTreeMap<CommentId, Arc<str>>,
 }
@@ -170,7 +172,7 @@ impl Model {
         let written = &threads.comments[&id];
         let is_purged = written.status == CommentStatus::Purged;
         let same = (written.parent, written.reply_to) == (request.parent, request.reply_to)
-            && (is_purged || written.versions[0].1.as_ref() == Some(&request.body));
+            && threads.unlogged.bodies.get(&id) == Some(&request.body);
         match same {
             false => Err(Error::IdempotencyConflict),
             true if is_purged => Ok(threads.comment(id)),
@@ -219,6 +221,7 @@ impl Model {
         self.record(now, ChangeBody::Comment(reported));
         if let Some(key) = request.idempotency_key.clone() {
             self.threads.unlogged.keys.insert((author, key), generated);
+            self.threads.unlogged.bodies.insert(generated, Arc::clone(&request.body));
         }
         self.commented(generated)
     }

@@ -11,7 +11,7 @@ use super::{
     ParentKind, Withdrawal,
 };
 use crate::feeds::WriteOutcome;
-use crate::{Error, Id, IdGenerator, KeyHash, Planned, Position, Result, Timestamp, key_hash};
+use crate::{Error, Id, IdGenerator, KeyHash, Planned, Position, Result, Timestamp, body_key_hash, key_hash};
 
 /// The maximum body that a log supports, regardless of the deployment's settings.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -33,7 +33,8 @@ pub trait CommentView {
     /// Whether a thread is locked.
     fn is_locked(&self, parent: Parent) -> Result<bool>;
 
-    /// The comment written under an author's idempotency key, unless the key has expired at `now`.
+    /// The comment written under an author's idempotency key, unless the key has expired at `now`. A comment is also found by the
+    /// [`body_key_hash`] of its key and its first body, even after it was purged.
     fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<CommentId>>;
 }
 
@@ -216,8 +217,21 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         let first = self.first_result(id)?;
         let same = request.parent == first.parent
             && request.reply_to == first.reply_to
-            && first.body.as_ref().is_none_or(|body| *body == request.body);
+            && match &first.body {
+                Some(body) => *body == request.body,
+                None => self.had_body(id, request, &key.1)?,
+            };
         if same { Ok(Some(first)) } else { Err(Error::IdempotencyConflict) }
+    }
+
+    /// Whether a purged comment was first written with the body of a request.
+    fn had_body(&self, id: CommentId, request: &NewComment, key: &KeyHash) -> Result<bool> {
+        let planned = self.planned.first.get(&id).or_else(|| self.earlier?.first.get(&id));
+        if let Some(first) = planned {
+            return Ok(first.body.as_ref() == Some(&request.body));
+        }
+        let of_body = body_key_hash(key, &request.body);
+        Ok(self.view.keyed(request.author, &of_body, self.floor)? == Some(id))
     }
 
     /// A comment as it was first written; its tombstone if it was purged since.
@@ -418,6 +432,9 @@ mod tests {
         fn store(&mut self) {
             let PlannedComments { comments, first, keys, .. } = std::mem::take(&mut self.earlier);
             let body = |id: CommentId| first.get(&id).and_then(|first| first.body.clone()).unwrap();
+            let of_bodies =
+                keys.iter().map(|((author, key), id)| ((*author, body_key_hash(key, &body(*id))), *id));
+            self.view.keys.extend(of_bodies);
             self.view.comments.extend(comments.into_iter().map(|(id, comment)| (id, (comment, body(id)))));
             self.view.keys.extend(keys);
         }
@@ -463,6 +480,22 @@ mod tests {
         let tombstone = scene.write(new("k", None)).unwrap().comment;
         assert_eq!((tombstone.status, tombstone.body), (CommentStatus::Purged, None));
         assert_eq!((tombstone.version, tombstone.reply_count), (2, 1));
+    }
+
+    #[test]
+    fn a_purged_comment_conflicts_with_another_body_under_its_key() {
+        let mut scene = Scene::new();
+        let id = scene.write(new("k", None)).unwrap().comment.id;
+        scene.edit(id, 1, "edited").unwrap();
+        scene.withdraw(id, Withdrawal::Purge, None).unwrap();
+        for step in [|_: &mut Scene| {}, Scene::next_batch, Scene::store] {
+            step(&mut scene);
+            assert_eq!(scene.write(new("k", None)).unwrap().comment.id, id);
+            for body in ["other", "edited", ""] {
+                let other = NewComment { body: body.into(), ..new("k", None) };
+                assert!(matches!(scene.write(other), Err(Error::IdempotencyConflict)), "{body}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! 3u8 | parent | reply_to | id    -> nothing                       direct replies; reply_to is 0 at the top
 //! 4u8 | author | !id              -> parent                        an author's active comments, newest first
 //! 5u8 | id | version u32          -> position u64 | at u48 | body  bodies before the newest one
-//! 6u8 | author | hash of the key  -> id | at u48                   idempotency keys
+//! 6u8 | author | hash of the key  -> id | at u48                   idempotency keys, and keys with the bodies sent under them
 //! 7u8 | parent                    -> count u64 | locked u8         a thread as a whole
 //! 8u8 | id                        -> count u64                     how many direct replies there are, if there are any
 //! 9u8 | id                        -> at u48 | positions u64…       purged, but still in files: since when, and where in the log
@@ -34,7 +34,7 @@ use std::time::Duration;
 use kinfolk_core::comments::{
     Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentVersion, Parent,
 };
-use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp, body_key_hash};
 use lsm_tree::SeqNo;
 use parking_lot::Mutex;
 
@@ -229,6 +229,11 @@ impl Comments {
                 if let Some(hash) = key {
                     let used = KeyUse { id: Id::Uuid(head.id.0), at: event.at };
                     self.keys.put(&self.tree, KeyRow { author: head.author, hash: *hash, used });
+                    // A body that was erased since then was there when this was applied for the first time.
+                    if let LoggedBody::Kept(body) = body {
+                        let hash = body_key_hash(hash, body);
+                        self.keys.put(&self.tree, KeyRow { author: head.author, hash, used });
+                    }
                 }
                 self.keys.note(event.at);
                 Ok(())

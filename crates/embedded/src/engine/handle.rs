@@ -10,8 +10,8 @@ use kinfolk_core::bulk::{BackupReport, ImportOptions, Progress, SuggestionRun};
 use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey};
 use kinfolk_core::histogram::HistogramSnapshot;
 use kinfolk_core::{
-    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, IdKind, Keyring, Position, Result, Sequence, Shard,
-    Timestamp,
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Keyring, Position, Result, Sequence,
+    Shard, Timestamp,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -164,6 +164,22 @@ impl Embedded {
     /// Brings all that was written so far to where scans meet it.
     pub(crate) fn settle_rows(&self) -> Result<()> {
         self.ask_writer(|writer| writer.store.settle_rows())
+    }
+
+    /// How many users follow others, and how many are followed, together.
+    pub fn set_count(&self, kind: EdgeKind) -> u64 {
+        self.store.edges.index.of(kind).set_count()
+    }
+
+    /// Up to `limit` users by number, from one on: all that have, or had, an edge of a kind. Users keep their numbers until the
+    /// store is closed, and a new one gets the next.
+    pub fn users_from(&self, kind: EdgeKind, number: u32, limit: usize) -> Vec<Id> {
+        self.store.edges.index.of(kind).users_from(number, limit)
+    }
+
+    /// Differs between stores, and between two times that one is opened, as the numbers of [`Embedded::users_from`] may.
+    pub fn numbering(&self, kind: EdgeKind) -> u64 {
+        self.store.edges.index.of(kind).numbering()
     }
 
     /// How many edges of a kind there are.

@@ -23,6 +23,8 @@ macro_rules! comment_faults {
         CommentRetryAfterPurgeTellsText: "a_purge_takes_every_text_out_of_every_read", COMMENT_HISTORIES;
         /// The same comment again after a purge conflicts, as there is no text to compare.
         CommentRetryAfterPurgeConflicts: "a_retry_after_a_purge_gets_the_tombstone", COMMENT_HISTORIES;
+        /// The key of a purged comment gets its tombstone, whatever the text.
+        CommentRetryAfterPurgeIgnoresText: "a_retry_after_a_purge_gets_the_tombstone", COMMENT_HISTORIES;
         /// A key belongs to nobody: authors get each other's comments.
         CommentKeysShared: "a_key_of_comments_belongs_to_its_author", COMMENT_HISTORIES;
         /// A known key gets its comment, whatever the text.

@@ -91,25 +91,31 @@ impl Planted {
             }
             _ => {}
         }
-        if !self.is_same(&written, request) {
+        let first = model.threads.unlogged.bodies.get(&id).cloned();
+        if !self.is_same(&written, first.as_ref(), request) {
             return Err(Error::IdempotencyConflict);
         }
         self.count_retry(model, id, &written);
         self.first_result(model, id, &written).map(Some)
     }
 
-    fn is_same(&self, written: &Written, request: &NewComment) -> bool {
+    fn is_same(&self, written: &Written, first: Option<&Arc<str>>, request: &NewComment) -> bool {
         let is_purged = written.status == CommentStatus::Purged;
         let compared = match self.fault {
-            Fault::CommentKeyComparesCurrentText => written.versions.last(),
-            _ => written.versions.first(),
+            Fault::CommentKeyComparesCurrentText => {
+                written.versions.last().and_then(|(_, text)| text.as_ref())
+            }
+            _ => first,
         };
-        let same_text = compared.is_some_and(|(_, text)| text.as_ref() == Some(&request.body));
+        let same_text = compared == Some(&request.body);
         (written.parent == request.parent || self.fault == Fault::CommentKeyIgnoresParent)
             && (written.reply_to == request.reply_to || self.fault == Fault::CommentKeyIgnoresReply)
-            && (same_text
-                || self.fault == Fault::CommentKeyIgnoresText
-                || (is_purged && self.fault != Fault::CommentRetryAfterPurgeConflicts))
+            && match self.fault {
+                Fault::CommentKeyIgnoresText => true,
+                Fault::CommentRetryAfterPurgeIgnoresText => is_purged || same_text,
+                Fault::CommentRetryAfterPurgeConflicts => !is_purged && same_text,
+                _ => same_text,
+            }
     }
 
     /// What a retry does that it should not.

@@ -35,6 +35,8 @@ pub(crate) struct KindGraph<K> {
     /// The id behind each number. Only the writer adds to it.
     pub(super) ids: RwLock<Vec<K>>,
     edges: AtomicU64,
+    /// How many users follow others, and how many are followed, together.
+    sets: AtomicU64,
     hasher: RandomState,
 }
 
@@ -43,7 +45,7 @@ impl<K: IdEncoding> KindGraph<K> {
     pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::default()))).collect();
         let hasher = RandomState::default();
-        Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), hasher }
+        Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), sets: AtomicU64::new(0), hasher }
     }
 
     #[inline]
@@ -92,7 +94,7 @@ impl<K: IdEncoding> KindGraph<K> {
     fn intern_followed(&self, id: K) -> u32 {
         let (shard, hash) = self.locate(id);
         if let Some(user) = shard.write().find_mut(id, hash) {
-            user.followers += 1;
+            self.change(user, |user| user.followers += 1);
             return user.number;
         }
         let number = self.intern(id);
@@ -117,12 +119,30 @@ impl<K: IdEncoding> KindGraph<K> {
     fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
         let (shard, hash) = self.locate(id);
         let mut table = shard.write();
-        change(table.find_mut(id, hash).expect("an interned user is in the table"))
+        self.change(table.find_mut(id, hash).expect("an interned user is in the table"), change)
+    }
+
+    /// Changes a user, and counts the sets that this fills or empties.
+    fn change<T>(&self, user: &mut User<K>, change: impl FnOnce(&mut User<K>) -> T) -> T {
+        let before = set_count_of(user);
+        let changed = change(user);
+        let after = set_count_of(user);
+        if after != before {
+            // Only the writer changes users, so that this never goes below 0.
+            self.sets.fetch_add(after, Ordering::Relaxed);
+            self.sets.fetch_sub(before, Ordering::Relaxed);
+        }
+        changed
     }
 }
 
 fn counts_of<K>(user: &User<K>) -> Counts {
     Counts { following: user.following.len() as u64, followers: u64::from(user.followers) }
+}
+
+/// How many of a user's two sets are not empty.
+fn set_count_of<K>(user: &User<K>) -> u64 {
+    u64::from(!user.following.is_empty()) + u64::from(user.followers > 0)
 }
 
 /// A list with one more number. Lists have no slack: their slots then fit a cache line in pairs, which every check
@@ -198,7 +218,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
             }
         };
         let (shard, hash) = self.locate(follower);
-        let known = shard.write().find_mut(follower, hash).map(add);
+        let known = shard.write().find_mut(follower, hash).map(|user| self.change(user, add));
         let inserted = known.unwrap_or_else(|| {
             self.intern(follower);
             self.with_user(follower, add)
@@ -294,6 +314,15 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
         self.edges.load(Ordering::Relaxed)
     }
 
+    fn set_count(&self) -> u64 {
+        self.sets.load(Ordering::Relaxed)
+    }
+
+    fn numbering(&self) -> u64 {
+        // As random as the hasher, and as old as the numbers.
+        self.hasher.hash_one(0_u8)
+    }
+
     fn user_count(&self) -> u64 {
         self.ids.read().len() as u64
     }
@@ -373,11 +402,14 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
             }
             reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread has died")))
         })?;
+        let mut sets = 0;
         for shard in &self.shards {
             for user in shard.0.write().users_mut() {
                 user.followers = followers[user.number as usize];
+                sets += set_count_of(user);
             }
         }
+        *self.sets.get_mut() = sets;
         *self.ids.get_mut() = ids;
         *self.edges.get_mut() = edges;
         Ok(())
@@ -487,6 +519,9 @@ mod tests {
                 }
             }
             prop_assert_eq!(graph.edge_count(), model.len() as u64);
+            let followers: BTreeSet<u64> = model.iter().map(|&(follower, _)| follower).collect();
+            let followees: BTreeSet<u64> = model.iter().map(|&(_, followee)| followee).collect();
+            prop_assert_eq!(graph.set_count(), (followers.len() + followees.len()) as u64);
             for a in 0..12 {
                 let followees: Vec<Id> = (0..12).filter(|&b| model.contains(&(a, b))).map(Id::Integer).collect();
                 let followers = (0..12).filter(|&b| model.contains(&(b, a))).count() as u64;
@@ -515,6 +550,12 @@ mod tests {
         assert_eq!(graph.followees(Id::Integer(1)), [3, 5, 9].map(Id::Integer));
         assert_eq!(graph.counts(Id::Integer(9)).followers, 1);
         assert_eq!(graph.edge_count(), 3);
+        assert_eq!(graph.set_count(), 4);
+        graph.extend(Id::Integer(2), &[Id::Integer(9), Id::Integer(4)]);
+        assert_eq!(graph.set_count(), 6);
+        graph.replace_followees(Id::Integer(2), &[]);
+        graph.set_follower_count(Id::Integer(4), 0);
+        assert_eq!(graph.set_count(), 4);
     }
 
     #[test]

@@ -63,6 +63,10 @@ pub(crate) trait KindIndex: Send + Sync {
     fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>>;
     /// How many edges of a kind there are.
     fn edge_count(&self) -> u64;
+    /// How many users follow others, and how many are followed, together.
+    fn set_count(&self) -> u64;
+    /// Which numbering of users this is: another index may give them other numbers.
+    fn numbering(&self) -> u64;
     /// How many users have, or had, an edge of a kind.
     fn user_count(&self) -> u64;
     /// Up to `limit` users by number, from one on.
