@@ -258,8 +258,7 @@ operations! { @lists
     /// The comments on a post as a tree. The `next` of a comment is a cursor of this list that continues with its replies.
     fn comment_tree(post: impl Into<Id>, shape: TreeShape) -> Page<CommentNode> {
         let TreeShape { depth, replies } = shape;
-        Request::get(format!("/v1/posts/{}/comments", post.into()))
-            .query("view", "tree")
+        Request::get(format!("/v1/posts/{}/comments/tree", post.into()))
             .query("depth", depth)
             .query("replies", replies)
     }

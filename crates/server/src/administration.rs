@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 
 use kinfolk_api::{ExportContent, FileFormat, Import};
-use kinfolk_core::Result;
 use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
+use kinfolk_core::{Error, Id, Result};
 
 use crate::service::Capability;
 
@@ -20,6 +20,17 @@ pub trait Administration: Send + Sync + 'static {
     /// The time spent in the layers of the store so far, for metrics. As cheap as [`Administration::stats`].
     fn layers(&self) -> Vec<LayerTimes> {
         Vec::new()
+    }
+
+    /// Up to `limit` users by number, from one on: every user that has, or had, an edge. Users keep their numbers, and a new one
+    /// gets the next, so that pages that follow each other have all users. Cheap, too.
+    fn users(&self, _from: u32, _limit: usize) -> Result<NumberedUsers> {
+        Err(Error::NotAvailable { what: "iterating over all keys" })
+    }
+
+    /// How many users follow others, and how many are followed, together: the number of sets that are not empty. Cheap, too.
+    fn set_count(&self) -> Option<u64> {
+        None
     }
 
     /// Why the store failed, if it did: the server is not ready from then on. Cheap, too.
@@ -72,6 +83,15 @@ pub trait Administration: Send + Sync + 'static {
     fn compact(&self) -> Result<u64> {
         Err(Capability::Compaction.missing())
     }
+}
+
+/// Users by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedUsers {
+    /// Which numbering it is. Another one, as after a restart, may give users other numbers.
+    pub numbering: u64,
+    /// The users, in the order of their numbers.
+    pub users: Vec<Id>,
 }
 
 /// The result of an import.

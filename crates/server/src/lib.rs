@@ -26,7 +26,7 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, ImportDone, LayerTimes, Stat, StatKind, counter, gauge,
+    Administration, ExportRequest, ImportDone, LayerTimes, NumberedUsers, Stat, StatKind, counter, gauge,
 };
 pub use kinfolk_api::{ExportContent, FileFormat, Import};
 pub use limits::{

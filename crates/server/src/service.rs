@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kinfolk_core::changes::Changes;
+use kinfolk_core::changes::{Changes, LogPage};
 use kinfolk_core::comments::{CommentSettings, CommentThreads};
 use kinfolk_core::feeds::{FeedSettings, Feeds};
 use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, Side, UserSet};
@@ -81,6 +81,8 @@ pub struct Service<S: Store> {
     comments: Option<CommentThreads<S::Content>>,
     /// The maximum number of checks in one call of the graph.
     checks_max: usize,
+    /// The maximum number of users in one call of the graph.
+    users_max: usize,
     /// Authentication and permissions.
     pub access: Access,
     /// Rate limits.
@@ -106,6 +108,7 @@ impl<S: Store> Service<S> {
             comments: content.map(|context| CommentThreads::new(context, settings.comments)),
             changes: Changes { context: context.clone() },
             checks_max: settings.graph.check_pairs_max,
+            users_max: settings.graph.users_max,
             graph: Graph::new(context, settings.graph),
             limits: access.limits(),
             access,
@@ -142,6 +145,11 @@ impl<S: Store> Service<S> {
     /// The operations for administrators.
     pub(crate) fn administration(&self, _: Permit) -> &dyn Administration {
         &*self.administration
+    }
+
+    /// How many sets are not empty, if the profile knows. It needs no permit: it shows no user.
+    pub(crate) fn set_count(&self) -> Option<u64> {
+        self.administration.set_count()
     }
 
     /// Why the store failed, if it did.
@@ -184,6 +192,11 @@ impl<S: Store> Service<S> {
         self.log_end().await
     }
 
+    /// Changes after a frontier, for the server's own use: what a caller may see of them is decided where they are used.
+    pub(crate) async fn changed_since(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
+        self.changes.read(after, limit).await
+    }
+
     /// The end of the change log.
     pub(crate) async fn log_end(&self) -> Result<Frontier> {
         Ok(self.graph.store().span().await?.newest)
@@ -197,6 +210,11 @@ impl<S: Store> Service<S> {
     /// The maximum number of checks in one call of [`Graph::check`].
     pub(crate) fn checks_max(&self) -> usize {
         self.checks_max
+    }
+
+    /// The maximum number of users in one call of [`Graph::counts`].
+    pub(crate) fn users_max(&self) -> usize {
+        self.users_max
     }
 
     /// The frontier of a token.

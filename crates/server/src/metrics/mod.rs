@@ -2,7 +2,7 @@
 //! less time than looking up a metric by its name.
 
 mod names;
-mod process;
+pub(crate) mod process;
 mod render;
 mod stripes;
 
@@ -107,6 +107,12 @@ impl Metrics {
             stripe.of(protocol, operation).add_to(&mut sum);
         }
         sum
+    }
+
+    /// How many requests of a protocol have ended.
+    pub(crate) fn total(&self, protocol: Protocol) -> u64 {
+        let count = |&operation| self.durations(protocol, operation).buckets.iter().sum::<u64>();
+        Operation::ALL.iter().map(count).sum()
     }
 
     fn failures(&self, protocol: Protocol, operation: Operation, code: ErrorCode) -> u64 {

@@ -39,6 +39,29 @@ pub(super) fn stats() -> Vec<Stat> {
     .collect()
 }
 
+/// What this process uses, as far as the system says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub resident_bytes: Option<u64>,
+    pub user_seconds: Option<f64>,
+    pub system_seconds: Option<f64>,
+    /// The memory of the machine.
+    pub machine_bytes: Option<u64>,
+}
+
+/// What this process uses now.
+pub(crate) fn usage() -> Usage {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    Usage {
+        resident_bytes: bytes(&status, "VmRSS:").map(|bytes| bytes as u64),
+        user_seconds: stat_field(&stat, 11).map(|ticks| ticks / TICKS_PER_SECOND),
+        system_seconds: stat_field(&stat, 12).map(|ticks| ticks / TICKS_PER_SECOND),
+        machine_bytes: bytes(&memory, "MemTotal:").map(|bytes| bytes as u64),
+    }
+}
+
 fn field(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -85,6 +108,15 @@ mod tests {
         );
         assert_eq!(max_open_files("Max open files   unlimited unlimited files\n"), None);
         assert_eq!(cpu_seconds(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_usage_of_this_process_is_known() {
+        let usage = usage();
+        assert!(usage.resident_bytes.unwrap() > 100_000);
+        assert!(usage.machine_bytes > usage.resident_bytes);
+        assert!(usage.user_seconds.is_some() && usage.system_seconds.is_some());
     }
 
     #[cfg(target_os = "linux")]

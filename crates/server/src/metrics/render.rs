@@ -90,14 +90,20 @@ fn render_failures(text: &mut Text, metrics: &Metrics) {
         }
     }
     // Alarms watch these two, so they are there before the first time.
-    for (name, help, code) in [
-        ("kinfolk_rate_limited_total", "Requests over a rate limit.", ErrorCode::RateLimited),
-        ("kinfolk_unauthenticated_total", "Requests without a valid credential.", ErrorCode::Unauthenticated),
+    for (name, help, codes) in [
+        ("kinfolk_rate_limited_total", "Requests over a rate limit.", &[ErrorCode::RateLimited][..]),
+        (
+            "kinfolk_unauthenticated_total",
+            "Requests without a valid credential.",
+            &[ErrorCode::Unauthenticated, ErrorCode::WrongCredential],
+        ),
     ] {
         text.family(name, "counter", help);
         for &protocol in Protocol::ALL {
-            let count: u64 =
-                Operation::ALL.iter().map(|&operation| metrics.failures(protocol, operation, code)).sum();
+            let of_code = |&code: &ErrorCode| -> u64 {
+                Operation::ALL.iter().map(|&operation| metrics.failures(protocol, operation, code)).sum()
+            };
+            let count: u64 = codes.iter().map(of_code).sum();
             text.sample(name, &[("protocol", protocol.name())], count);
         }
     }

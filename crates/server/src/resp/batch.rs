@@ -37,7 +37,7 @@ pub(super) struct Arguments<'a> {
 
 impl Batch {
     /// Takes up to `max` commands from the input, from `at` on.
-    pub(crate) fn fill(&mut self, input: &[u8], at: usize, max: usize, limits: &FrameLimits) -> Filled {
+    pub(crate) fn fill(&mut self, input: &mut [u8], at: usize, max: usize, limits: &FrameLimits) -> Filled {
         self.clear();
         let mut end = at;
         while self.ends.len() < max {

@@ -7,8 +7,9 @@ use kinfolk_core::{Id, Position, Result, Store};
 
 use super::batch::Arguments;
 use super::reply::Output;
-use super::request::Request;
+use super::request::{Request, number};
 use super::session::Session;
+use super::subcommand::Subcommand;
 use super::writes::Change;
 use crate::access::{Actor, Scope, Viewer};
 use crate::metrics::Operation;
@@ -21,6 +22,12 @@ pub struct Command<S: Store> {
     pub name: &'static str,
     /// A short description.
     pub summary: &'static str,
+    /// Its arguments, see [`super::syntax`].
+    pub(super) syntax: &'static str,
+    /// How its work grows; empty where that says nothing.
+    pub(super) complexity: &'static str,
+    /// Of a family of commands.
+    pub(super) subcommands: &'static [Subcommand],
     /// The arguments of one valid call. An actor or viewer in it is user 7.
     pub example: &'static [&'static str],
     /// The number of arguments with the name; if negative, the minimum.
@@ -35,6 +42,8 @@ pub struct Command<S: Store> {
     pub scope: Option<Scope>,
     /// Whether clients that have not authenticated may call it, too.
     pub is_open: bool,
+    /// Whether end users are refused.
+    pub(super) is_for_services: bool,
     /// The capability that the profile must have.
     pub capability: Option<Capability>,
     pub(super) cost: Cost,
@@ -51,12 +60,33 @@ pub(super) struct Keys {
     pub first: u8,
     pub last: i8,
     pub step: u8,
+    /// The argument before the first key says how many there are.
+    pub is_counted: bool,
 }
 
 impl Keys {
-    pub(crate) const NONE: Self = Self { first: 0, last: 0, step: 0 };
-    pub(crate) const ONE: Self = Self { first: 1, last: 1, step: 1 };
-    pub(crate) const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    pub(crate) const NONE: Self = Self { first: 0, last: 0, step: 0, is_counted: false };
+    pub(crate) const ONE: Self = Self { first: 1, last: 1, step: 1, is_counted: false };
+    pub(crate) const ALL: Self = Self { first: 1, last: -1, step: 1, is_counted: false };
+    /// One, behind the name of a subcommand.
+    pub(crate) const SECOND: Self = Self { first: 2, last: 2, step: 1, is_counted: false };
+    /// As many as the first argument says.
+    pub(crate) const COUNTED: Self = Self { first: 2, last: 0, step: 1, is_counted: true };
+
+    /// The numbers of the arguments of a call that are keys; none if the call is wrong, or the command has no keys.
+    pub(crate) fn places(self, call: Arguments<'_>) -> Option<Vec<usize>> {
+        let first = usize::from(self.first);
+        let end = if self.is_counted {
+            first.checked_add(number::<usize>(call.get(first - 1)?).ok()?)?
+        } else if self.last < 0 {
+            call.len().checked_sub(usize::from(self.last.unsigned_abs()) - 1)?
+        } else {
+            usize::from(self.last.unsigned_abs()) + 1
+        };
+        let places: Vec<usize> =
+            (first..end.min(call.len())).step_by(usize::from(self.step.max(1))).collect();
+        (first > 0 && end <= call.len() && !places.is_empty()).then_some(places)
+    }
 }
 
 /// The budgets that a command is charged to.
@@ -81,6 +111,8 @@ pub enum ActorRule {
     ActorKey,
     /// The viewer, whose id is the first argument.
     Viewer,
+    /// None: it is for services.
+    Service,
 }
 
 /// Where the first argument names the actor.
@@ -105,18 +137,28 @@ pub(super) enum Run<S: Store> {
     /// About the connection.
     Session(fn(&mut Session<S>, Arguments<'_>, &mut Output) -> Result<()>),
     /// About the server.
-    Server(for<'a> fn(&'a Session<S>, &'a mut Output) -> BoxFuture<'a, Result<()>>),
+    Server(RunServer<S>),
     Exec,
 }
 
+pub(super) type RunServer<S> =
+    for<'a> fn(&'a Session<S>, Arguments<'a>, &'a mut Output) -> BoxFuture<'a, Result<()>>;
 pub(super) type ParseEdge<S> = fn(&Request<'_, S>) -> Result<Edge>;
 pub(super) type Read<S> = for<'a> fn(&'a Request<'a, S>, &'a mut Output) -> BoxFuture<'a, Result<()>>;
 
 const READ: &[&str] = &["readonly"];
+/// Of a read whose keys are found only by its arguments.
+pub(super) const MOVABLE_READ: &[&str] = &["readonly", "movablekeys"];
 pub(super) const FAST_READ: &[&str] = &["readonly", "fast"];
 const WRITE: &[&str] = &["write", "denyoom"];
 pub(super) const SESSION: &[&str] = &["noscript", "loading", "stale", "fast"];
 const OPEN: &[&str] = &["noscript", "loading", "stale", "fast", "no_auth"];
+
+/// Whether an arity allows this number of arguments, with the name.
+pub(super) fn takes(arity: i8, arguments: usize) -> bool {
+    let count = usize::from(arity.unsigned_abs());
+    if arity < 0 { arguments >= count } else { arguments == count }
+}
 
 impl<S: Store> Command<S> {
     /// A command without a name that any known caller may call. What follows overrides its fields.
@@ -124,6 +166,9 @@ impl<S: Store> Command<S> {
         Self {
             name: "",
             summary: "",
+            syntax: "",
+            complexity: "",
+            subcommands: &[],
             example: &[],
             arity: 1,
             keys: Keys::NONE,
@@ -132,6 +177,7 @@ impl<S: Store> Command<S> {
             operation: Operation::Other,
             scope: None,
             is_open: false,
+            is_for_services: false,
             capability: None,
             cost: Cost::Request,
             is_queued: true,
@@ -149,9 +195,7 @@ impl<S: Store> Command<S> {
         Self { is_open: true, flags: OPEN, ..Self::new(Run::Session(run)) }
     }
 
-    pub(super) const fn server(
-        run: for<'a> fn(&'a Session<S>, &'a mut Output) -> BoxFuture<'a, Result<()>>,
-    ) -> Self {
+    pub(super) const fn server(run: RunServer<S>) -> Self {
         Self { group: "server", ..Self::new(Run::Server(run)) }
     }
 
@@ -194,8 +238,7 @@ impl<S: Store> Command<S> {
 
     /// Whether this number of arguments, with the name, is valid.
     pub(super) fn takes(&self, arguments: usize) -> bool {
-        let arity = usize::from(self.arity.unsigned_abs());
-        if self.arity < 0 { arguments >= arity } else { arguments == arity }
+        takes(self.arity, arguments)
     }
 
     /// Which user an end user must be; its handler needs that user.
@@ -204,6 +247,7 @@ impl<S: Store> Command<S> {
             Run::Write(ActorIn::Key, _) => ActorRule::ActorKey,
             Run::Write(ActorIn::Id, _) | Run::Commit(_) => ActorRule::Actor,
             Run::View(_) => ActorRule::Viewer,
+            Run::Server(_) if self.is_for_services => ActorRule::Service,
             Run::Check(..) | Run::Read(_) | Run::Session(_) | Run::Server(_) | Run::Exec => ActorRule::Anyone,
         }
     }

@@ -11,6 +11,8 @@ use kinfolk_core::{Error, Store};
 use tracing::Instrument;
 
 use super::batch::{Batch, Ending, Filled};
+use super::clients::Activity;
+use super::command::Command;
 use super::command_counts::CommandCounts;
 use super::frame::FrameLimits;
 use super::guard::Guard;
@@ -18,6 +20,7 @@ use super::listener::Signals;
 use super::memory::Purpose;
 use super::pipeline::Work;
 use super::reply::Output;
+use super::reply_mode::ReplyMode;
 use super::session::Session;
 use super::timeouts::{End, Timeouts};
 use super::trace;
@@ -62,9 +65,14 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         let reason = loop {
             let until = timeouts.until(&self.session, &rest);
-            let interrupted = |context: &mut Context<'_>| match woken.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => timeouts.poll(until, context),
+            let invalidated = self.session.subscription.as_ref().map(|subscription| subscription.signal());
+            let interrupted = |context: &mut Context<'_>| {
+                let is_invalidated =
+                    invalidated.as_ref().is_some_and(|signal| signal.poll(context).is_ready());
+                if is_invalidated || woken.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(());
+                }
+                timeouts.poll(until, context)
             };
             let kept = match self.receive(&mut rest, interrupted).await {
                 Received::Input(mut workspace) => match self.process(&mut workspace).await {
@@ -80,9 +88,12 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 Received::Refused(over) => Err(over),
                 Received::Ended => break None,
                 Received::Interrupted => {
+                    if self.send_invalidations().await.is_err() {
+                        return;
+                    }
                     // In this order no signal is missed.
                     woken.set(signals.wake.notified());
-                    if signals.is_stopping() {
+                    if signals.is_stopping() || self.session.client.is_killed() {
                         break None;
                     }
                     self.session.update_credential_end();
@@ -157,12 +168,19 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 };
                 self.counts.observe(&self.session.shared.service.metrics, started.elapsed());
                 ran?;
+                self.note_activity(batch, input, started);
             }
             if let (Ending::Malformed(malformed), false) = (ending, self.session.closing) {
                 let error = Error::from(malformed);
+                let replied = out.bytes.len();
                 self.fail(Operation::Other, &error, out);
+                if self.session.reply_mode != ReplyMode::On {
+                    out.bytes.truncate(replied);
+                }
                 self.session.closing = true;
             }
+            // Behind the replies: what a client has to drop, it has received before.
+            self.session.write_invalidations(out);
             self.send(out).await?;
             if self.session.closing {
                 return Ok(ControlFlow::Break(()));
@@ -172,6 +190,15 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 return Ok(ControlFlow::Continue(Unfinished { needed: needed - at, is_another: at > 0 }));
             }
         }
+    }
+
+    /// Shows others what this connection does, and ends it if one of them wants that.
+    fn note_activity(&mut self, batch: &Batch, input: &[u8], at: Instant) {
+        let Session { client, transaction, version, .. } = &self.session;
+        let command = batch.command(batch.len() - 1, input).get(0).and_then(Command::<S>::number);
+        let queued = transaction.as_ref().map(|queue| queue.batch.len());
+        client.note(Activity { at, command, queued, version: *version });
+        self.session.closing |= client.is_killed();
     }
 
     /// As [`Connection::run`], within a span.
@@ -207,6 +234,13 @@ impl<T: Socket, S: Store> Connection<T, S> {
             self.yield_turn().await;
         }
         Ok(())
+    }
+
+    /// Sends what the client has to drop from its cache, while it waits for nothing else.
+    async fn send_invalidations(&mut self) -> Result<(), Gone> {
+        let mut out = Output { bytes: Vec::new(), version: self.session.version };
+        self.session.write_invalidations(&mut out);
+        self.send(&mut out).await
     }
 
     pub(super) async fn yield_turn(&mut self) {

@@ -9,6 +9,7 @@ use super::command::{ActorIn, Command, Cost, Run};
 use super::keys;
 use super::request::{invalid, syntax_error};
 use super::session::Session;
+use super::subcommand;
 use crate::access::{Actor, Caller, Permit, Viewer};
 use crate::metrics::Operation;
 use crate::service::Service;
@@ -94,7 +95,7 @@ impl Guard {
         }
         let command = found.ok_or_else(|| unknown(name))?;
         if !command.takes(arguments.len()) {
-            return Err(invalid(format!("wrong number of arguments for '{}'", command.name)));
+            return Err(subcommand::wrong_number(command.name));
         }
         // A caller whose credential has ended may send another.
         let permit = match &session.caller {
@@ -151,6 +152,14 @@ pub(super) fn viewer<S: Store>(session: &Session<S>, arguments: Arguments<'_>) -
     caller.viewer(Some(session.shared.service.id_kind().parse_bytes(first)?))
 }
 
+/// Refuses end users, if the command declares that it is for services.
+pub(super) fn require_service<S: Store>(session: &Session<S>, command: &Command<S>) -> Result<()> {
+    match &session.caller {
+        Some(caller) if command.is_for_services => caller.require_service(),
+        _ => Ok(()),
+    }
+}
+
 /// Takes changes out of the actor's budget, if the command declares that cost.
 pub(super) fn charge<S: Store>(
     service: &Service<S>,
@@ -166,7 +175,6 @@ pub(super) fn charge<S: Store>(
 
 /// Names the command, but none of its arguments: there may be secrets in them.
 fn unknown(name: &[u8]) -> Error {
-    const SHOWN_MAX: usize = 32;
-    let shown = String::from_utf8_lossy(name.get(..SHOWN_MAX).unwrap_or(name)).escape_debug().to_string();
+    let shown = subcommand::shown(name);
     invalid(format!("unknown command '{shown}'; COMMAND DOCS lists the commands"))
 }

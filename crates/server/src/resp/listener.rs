@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -15,11 +15,16 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::{Accept, TlsAcceptor};
 use tokio_util::sync::CancellationToken;
 
+use super::clients::Addresses;
 use super::connection::Connection;
+use super::loading::Waiting;
 use super::memory::Pools;
+use super::operation_rate::OperationRate;
 use super::session::{Session, Shared};
 use super::settings::RespSettings;
+use super::slow_log::SlowLog;
 use super::trace::Sampling;
+use super::tracking::{self, Tracking};
 use crate::metrics::Protocol;
 use crate::service::Service;
 
@@ -31,9 +36,10 @@ const TLS_HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const REFUSED: &[u8] = b"-ERR too many connections\r\n";
 
 /// A connection that waits for a thread.
-struct Accepted {
-    stream: std::net::TcpStream,
-    peer: SocketAddr,
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub stream: std::net::TcpStream,
+    pub peer: SocketAddr,
 }
 
 /// A connection that is to be served.
@@ -54,17 +60,38 @@ pub async fn run<S: Store>(
     settings: RespSettings,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    run_after_loading(listener, Waiting::default(), tls, service, settings, stop).await
+}
+
+/// As [`run`], also for connections that were opened before the store was loaded.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_after_loading<S: Store>(
+    listener: TcpListener,
+    waiting: Waiting,
+    tls: Option<Arc<ServerConfig>>,
+    service: Arc<Service<S>>,
+    settings: RespSettings,
+    stop: CancellationToken,
+) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let threads = settings.threads.max(1);
+    let tracking = Arc::new(Tracking::new(settings.tracking_items_max));
     let shared = Arc::new(Shared {
         pools: Arc::new(Pools::new(&settings)),
         sampling: Sampling::new(settings.trace_sample),
+        slow_log: SlowLog::new(settings.slow_log_threshold, settings.slow_log_length),
+        clients: Arc::default(),
+        started_at: Instant::now(),
+        rate: OperationRate::default(),
         service,
         settings,
         connections: AtomicUsize::new(0),
         accepted: AtomicU64::new(0),
         quotas: Arc::default(),
+        tracking,
     });
     let tls = tls.map(TlsAcceptor::from);
     // A token of these threads: if one of them fails, the others are stopped. Not a child of `stop`: a client whose idle connection
@@ -75,11 +102,20 @@ pub async fn run<S: Store>(
         .collect::<io::Result<Vec<_>>>()?;
     let (connections, mut endings): (Vec<_>, FuturesUnordered<_>) =
         workers.into_iter().map(|Worker { connections, ended }| (connections, ended)).unzip();
-    let outcome = hand_out(&listener, &connections, &mut endings, &stop).await;
-    drop((listener, connections));
-    working.cancel();
-    while endings.next().await.is_some() {}
-    outcome
+    for (accepted, worker) in waiting.0.into_iter().zip(connections.iter().cycle()) {
+        // It fails only if the worker has ended, which is noticed next.
+        let _ = worker.send(accepted).await;
+    }
+    let feed = tracking::run(Arc::clone(&shared.service), Arc::clone(&shared.tracking), working.clone());
+    drop(shared);
+    let serve = async {
+        let outcome = hand_out(&listener, &connections, &mut endings, &stop).await;
+        drop((listener, connections));
+        working.cancel();
+        while endings.next().await.is_some() {}
+        outcome
+    };
+    tokio::join!(serve, feed).0
 }
 
 /// Hands connections to the workers round-robin until `stop`. A worker that ends before is an error: its connections are
@@ -107,7 +143,7 @@ async fn hand_out(
     }
 }
 
-async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
+pub(super) async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
     let accepted =
         listener.accept().await.and_then(|(stream, peer)| Ok(Accepted { stream: stream.into_std()?, peer }));
     match accepted {
@@ -185,7 +221,7 @@ async fn work<S: Store>(
     // Every connection holds a sender; when none is left, all have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
     while let Some(accepted) = accepted.recv().await {
-        let Some(Opened { stream, session, counted }) = open(Arc::clone(shared), accepted) else { continue };
+        let Some(Opened { stream, session, counted }) = open(shared, accepted, &signals) else { continue };
         let (signals, guard) = (signals.clone(), (counted, alive.clone()));
         // An idle connection costs the size of what is spawned here, so nothing is wrapped around it.
         match tls {
@@ -220,16 +256,18 @@ impl<S: Store> Drop for Counted<S> {
 }
 
 /// Takes a connection in, unless there are too many.
-fn open<S: Store>(shared: Arc<Shared<S>>, accepted: Accepted) -> Option<Opened<S>> {
+fn open<S: Store>(shared: &Arc<Shared<S>>, accepted: Accepted, signals: &Signals) -> Option<Opened<S>> {
     let Accepted { mut stream, peer } = accepted;
-    let Some(counted) = Counted::new(Arc::clone(&shared)) else {
+    let Some(counted) = Counted::new(Arc::clone(shared)) else {
         // Whether it arrives does not matter: there is no room for a client that has to be waited for.
         let _ = stream.write(REFUSED);
         return None;
     };
     let stream = TcpStream::from_std(stream).ok()?;
     crate::socket::prepare(&stream);
-    Some(Opened { stream, session: Session::new(shared, peer), counted })
+    let addresses = Addresses { peer, local: stream.local_addr().ok() };
+    let session = Session::new(Arc::clone(shared), addresses, Arc::clone(&signals.wake));
+    Some(Opened { stream, session, counted })
 }
 
 async fn serve_tls<S: Store>(

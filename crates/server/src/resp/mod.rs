@@ -1,25 +1,31 @@
 //! The Redis protocol: frames, commands, connections. Versions 2 and 3, in front of the graph.
 //!
 //! ```text
+//! loading     replies while there is no store yet
 //! listener    accepts, hands connections to threads
 //! connection  reads a batch, sends the replies with one write
-//!   frame, batch    what was received, as positions of arguments in it
+//!   frame, inline, batch  what was received, as positions of arguments in it
 //!   pipeline        runs the commands of a batch in order
 //!   guard           refuses what a command does not allow
 //!   table           the list of all commands
-//!   command         what a command declares
+//!   command, subcommand, syntax  what a command declares
 //!   commands/       the commands, one file each
 //!   request         what a command gets: its arguments and the graph
 //!   checks          consecutive checks, sent to the store together where they have to wait
 //!   writes          consecutive writes, committed together
 //!   reply           replies as bytes
+//!   reply_mode      connections that want no replies
+//!   clients         all connections, for CLIENT LIST
+//!   slow_log        commands that took long
 //!   memory          what connections hold while they wait, per caller and in all
 //!   timeouts        how long they may wait
+//!   tracking        invalidates what clients have cached
 //!   trace           spans
 //! ```
 
 mod batch;
 mod checks;
+mod clients;
 mod command;
 mod command_counts;
 mod commands;
@@ -28,20 +34,30 @@ mod connection_quota;
 pub mod frame;
 mod glob;
 mod guard;
+mod inline;
 mod keys;
 mod listener;
+mod loading;
 mod memory;
+mod operation_rate;
 mod pipeline;
+mod random;
 mod reply;
+mod reply_mode;
 mod request;
 mod session;
 mod settings;
+mod slow_log;
+mod subcommand;
+mod syntax;
 pub mod table;
 mod timeouts;
 mod trace;
+mod tracking;
 mod transport;
 mod workspace;
 mod writes;
 
-pub use listener::run;
+pub use listener::{run, run_after_loading};
+pub use loading::{Loading, Waiting};
 pub use settings::RespSettings;

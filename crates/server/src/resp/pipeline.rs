@@ -3,6 +3,8 @@
 //! Writes that follow each other are committed together; any other command waits for them, so that it sees them. Checks
 //! that follow each other are served at once where the store can, and the rest of them together.
 
+use std::time::{Duration, Instant};
+
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, ErrorCode, Result, Store};
 
@@ -14,8 +16,10 @@ use super::connection::{Connection, Gone};
 use super::guard::{self, Admitted, Guard, Refusal};
 use super::memory::Purpose;
 use super::reply::Output;
-use super::request::Request;
+use super::reply_mode::ReplyMode;
+use super::request::{Request, is};
 use super::session::{Queue, Session};
+use super::subcommand;
 use super::transport::Socket;
 use super::writes::{PermittedChange, Writes};
 use crate::access::Permit;
@@ -35,6 +39,21 @@ pub(super) struct Work<'a> {
     is_transaction: bool,
     /// The client takes no more replies of the transaction.
     is_gone: bool,
+    /// The number of the command that runs.
+    number: usize,
+    /// The number of the last command that waits for the store with others.
+    last_of_run: usize,
+    /// The slowest commit, or run of checks.
+    slowest: Option<SlowRun>,
+}
+
+/// Commands that were sent to the store together and took long.
+struct SlowRun {
+    took: Duration,
+    /// The number of the last.
+    last: usize,
+    /// How many there are.
+    count: usize,
 }
 
 impl<'a> Work<'a> {
@@ -44,7 +63,17 @@ impl<'a> Work<'a> {
         out: &'a mut Output,
         guard: Guard,
     ) -> Self {
-        Self { writes, checks, out, guard, is_transaction: false, is_gone: false }
+        Self {
+            writes,
+            checks,
+            out,
+            guard,
+            is_transaction: false,
+            is_gone: false,
+            number: 0,
+            last_of_run: 0,
+            slowest: None,
+        }
     }
 }
 
@@ -66,9 +95,15 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if arguments.len() == 0 {
                 continue;
             }
-            match work.guard.admit(&self.session, arguments) {
-                Err(refusal) => self.refuse_command(refusal, work),
-                Ok(admitted) => self.run_one(admitted, arguments, work).await?,
+            work.number = number;
+            if self.session.reply_mode == ReplyMode::On || work.is_transaction {
+                self.run_admitted(arguments, work).await?;
+            } else {
+                // Boxed: an idle connection need not have room for it.
+                Box::pin(self.run_silently(arguments, work)).await?;
+            }
+            if self.session.subscription.is_some() && !work.is_transaction {
+                self.session.end_caching(arguments);
             }
             if std::mem::take(&mut self.session.caller_changed) {
                 work.guard.reset();
@@ -89,7 +124,30 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         self.commit(work).await;
         self.reply_to_checks(work).await;
+        if let Some(SlowRun { took, last, count }) = work.slowest.take() {
+            self.log_slow(batch.command(last, input), count - 1, took);
+        }
         Ok(())
+    }
+
+    fn log_slow(&self, arguments: Arguments<'_>, others: usize, took: Duration) {
+        self.session.shared.slow_log.add(&self.session.client, arguments, others, took);
+    }
+
+    /// Runs one command, if its guard lets it through.
+    #[inline]
+    pub(super) async fn run_admitted(
+        &mut self,
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        match work.guard.admit(&self.session, arguments) {
+            Err(refusal) => {
+                self.refuse_command(refusal, arguments, work);
+                Ok(())
+            }
+            Ok(admitted) => self.run_one(admitted, arguments, work).await,
+        }
     }
 
     async fn run_one(
@@ -108,10 +166,17 @@ impl<T: Socket, S: Store> Connection<T, S> {
             self.reply_to_checks(work).await;
             let change = parse_write(&mut self.session, &admitted, arguments);
             work.writes.push(command.operation, change, work.is_transaction);
+            work.last_of_run = work.number;
             return Ok(());
         }
         if !work.writes.is_empty() {
             self.commit(work).await;
+        }
+        if self.session.subscription.is_some() {
+            if !self.session.shared.tracking.is_live() {
+                Box::pin(self.session.shared.tracking.live()).await;
+            }
+            self.session.note_read(command, arguments);
         }
         if let Run::Check(edge, _) = command.run
             && arguments.len() == 3
@@ -121,10 +186,14 @@ impl<T: Socket, S: Store> Connection<T, S> {
             return Ok(());
         }
         self.reply_to_checks(work).await;
+        let started = Instant::now();
         let result = match command.run {
             Run::Check(..) | Run::Read(_) | Run::View(_) => self.read(&admitted, arguments, work).await,
             Run::Commit(_) => Box::pin(commit_one(&mut self.session, &admitted, arguments, work.out)).await,
-            Run::Server(run) => run(&self.session, work.out).await,
+            Run::Server(run) => match guard::require_service(&self.session, command) {
+                Ok(()) => run(&self.session, arguments, work.out).await,
+                Err(error) => Err(error),
+            },
             Run::Session(run) => run(&mut self.session, arguments, work.out),
             Run::Exec => match exec::take_queue(&mut self.session) {
                 Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
@@ -132,6 +201,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
             },
             Run::Write(..) => Ok(()),
         };
+        let took = started.elapsed();
+        if self.session.shared.slow_log.is_slow(took) {
+            self.log_slow(arguments, 0, took);
+        }
         if let Err(error) = result {
             self.fail(command.operation, &error, work.out);
         }
@@ -144,7 +217,13 @@ impl<T: Socket, S: Store> Connection<T, S> {
             Run::Write(ActorIn::Key, _) => arguments.len().saturating_sub(2).max(1),
             _ => 1,
         };
-        match self.session.enqueue(arguments, steps) {
+        // A call that can't succeed is refused now, as in Redis, and not when the others have run.
+        let is_family = !command.subcommands.is_empty() && arguments.len() > 1;
+        let required = match is_family {
+            true => subcommand::require(command.name, command.subcommands, arguments).map(|_| ()),
+            false => Ok(()),
+        };
+        match required.and_then(|()| self.session.enqueue(arguments, steps)) {
             Ok(()) => work.out.simple("QUEUED"),
             Err(error) => {
                 self.session.abort_transaction();
@@ -159,7 +238,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
         let guard = Guard::of_transaction();
         let mut nested = Work::new(&mut *work.writes, &mut *work.checks, &mut *work.out, guard);
         nested.is_transaction = true;
+        self.session.is_executing = true;
         let ran = self.run(&queue.batch, &queue.input, &mut nested).await;
+        self.session.is_executing = false;
         let (is_gone, guard) = (nested.is_gone, nested.guard);
         drop(queue);
         self.session.memory.release(Purpose::Queue);
@@ -185,7 +266,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
         match usable.and_then(|()| parse(&request)).and_then(ask) {
             Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
             Ok((_, Some(exists))) => work.checks.add_known(operation, exists),
-            Ok((edge, None)) => work.checks.ask(operation, permit, edge),
+            Ok((edge, None)) => {
+                work.checks.ask(operation, permit, edge);
+                work.last_of_run = work.number;
+            }
             Err(error) => self.refuse(operation, error, work),
         }
     }
@@ -193,14 +277,27 @@ impl<T: Socket, S: Store> Connection<T, S> {
     pub(super) async fn reply_to_checks(&mut self, work: &mut Work<'_>) {
         if !work.checks.is_empty() {
             let Session { shared, seen, .. } = &self.session;
+            let (started, count) = (Instant::now(), work.checks.len());
             // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
             Box::pin(work.checks.reply(&shared.service, seen, work.out)).await;
+            self.note_run(started, count, work);
         }
     }
 
     pub(super) async fn commit(&mut self, work: &mut Work<'_>) {
         if !work.writes.is_empty() {
+            let (started, count) = (Instant::now(), work.writes.len());
             work.writes.commit(&mut self.session, work.out).await;
+            self.note_run(started, count, work);
+        }
+    }
+
+    /// Remembers a run of commands that the store has taken long for, to be logged at the end of the batch.
+    fn note_run(&self, started: Instant, count: usize, work: &mut Work<'_>) {
+        let took = started.elapsed();
+        let is_slowest = work.slowest.as_ref().is_none_or(|slowest| took > slowest.took);
+        if is_slowest && self.session.shared.slow_log.is_slow(took) {
+            work.slowest = Some(SlowRun { took, last: work.last_of_run, count });
         }
     }
 
@@ -226,13 +323,19 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
     }
 
-    fn refuse_command(&mut self, Refusal { operation, error }: Refusal, work: &mut Work<'_>) {
+    fn refuse_command(&mut self, refusal: Refusal, arguments: Arguments<'_>, work: &mut Work<'_>) {
+        let Refusal { operation, error } = refusal;
         self.counts.add(operation);
         self.session.abort_transaction();
         // The end of a credential ends its connection. A client without one may still send one.
         let is_known = self.session.caller.is_some();
         self.session.closing |= is_known && error.code() == ErrorCode::Unauthenticated;
-        self.refuse(operation, error, work);
+        // As in Redis, a refused EXEC ends its transaction.
+        let is_exec = arguments.get(0).is_some_and(|name| is(name, "EXEC"));
+        let is_ended = is_exec && self.session.transaction.take().is_some();
+        let is_wrong = is_exec && error.code() == ErrorCode::InvalidRequest;
+        let is_aborted = (is_ended || is_wrong) && !self.session.closing;
+        self.refuse(operation, if is_aborted { Error::TransactionAborted } else { error }, work);
     }
 
     /// Replies an error in its order: behind writes that are not committed and checks that have no reply yet, or at once.
@@ -249,7 +352,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
     /// Sends what there is before there is too much of it. A transaction does not stop half-way for a client that is
     /// gone: the rest of its replies is discarded.
     async fn send_part(&mut self, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
-        if !work.is_gone {
+        let is_silent = work.is_transaction && self.session.reply_mode != ReplyMode::On;
+        if !work.is_gone && !is_silent {
             let sent = self.send(work.out).await;
             if !work.is_transaction {
                 return sent;

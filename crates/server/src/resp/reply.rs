@@ -114,6 +114,11 @@ impl Output {
         self.number(b'*', elements);
     }
 
+    /// The start of a message that is no reply. Only version 3 has it.
+    pub(crate) fn push(&mut self, elements: usize) {
+        self.number(b'>', elements);
+    }
+
     /// The start of a map: twice this number of replies follow, keys and values alternating.
     pub(crate) fn map(&mut self, entries: usize) {
         match self.version {

@@ -1,20 +1,28 @@
 //! The state of one connection between its commands.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use kinfolk_core::{Epoch, Error, Frontier, Result, Store};
+use tokio::sync::Notify;
 
 use super::batch::{Arguments, Batch};
+use super::clients::{Addresses, Client, Clients};
+use super::command::Command;
 use super::connection_quota::{ConnectionQuotas, ConnectionSlot, Quota};
 use super::frame::FrameLimits;
+use super::keys;
 use super::memory::{Held, Pools, Purpose};
-use super::reply::Version;
+use super::operation_rate::OperationRate;
+use super::reply::{Output, Version};
+use super::reply_mode::ReplyMode;
+use super::request::is;
 use super::settings::RespSettings;
+use super::slow_log::SlowLog;
 use super::trace::Sampling;
-use crate::access::{Caller, Identity};
+use super::tracking::{Mode, Seen, Subscription, Tracking};
+use crate::access::{Caller, Identity, Scope};
 use crate::service::Service;
 
 /// Maximum number of steps of a transaction: as many edges as the graph takes in one commit.
@@ -32,15 +40,25 @@ pub(super) struct Shared<S: Store> {
     pub quotas: Arc<ConnectionQuotas>,
     /// The memory that they hold.
     pub pools: Arc<Pools>,
+    /// What their clients have cached.
+    pub tracking: Arc<Tracking>,
     pub sampling: Sampling,
+    /// The open connections.
+    pub clients: Arc<Clients>,
+    pub slow_log: SlowLog,
+    pub started_at: Instant,
+    pub rate: OperationRate,
 }
 
 /// One connection.
 pub(super) struct Session<S: Store> {
     pub shared: Arc<Shared<S>>,
     pub id: u64,
-    pub peer: SocketAddr,
-    pub name: String,
+    /// This connection, as others see it.
+    pub client: Arc<Client>,
+    pub reply_mode: ReplyMode,
+    /// The commands of a transaction run.
+    pub is_executing: bool,
     /// The caller, once it has authenticated.
     pub caller: Option<Caller>,
     /// The last command has changed the caller.
@@ -50,13 +68,15 @@ pub(super) struct Session<S: Store> {
     /// This connection in the caller's quota; none while authentication is off.
     slot: Option<ConnectionSlot>,
     pub version: Version,
-    /// Why a token of `AFTER` was refused: the next read or write replies with it.
+    /// What the connection has seen is of another epoch: the next read or write replies so.
     refused_token: Option<Box<Error>>,
     /// What this connection has written or asked to see: its reads show it, and its tokens cover it.
     pub seen: Frontier,
     /// The epoch of what it has seen.
     epoch: Epoch,
     pub transaction: Option<Box<Queue>>,
+    /// Set while its client caches what it reads.
+    pub subscription: Option<Box<Subscription>>,
     /// The memory that this connection holds while it waits.
     pub memory: Held,
     /// The connection reads no more commands.
@@ -82,21 +102,24 @@ impl Queue {
 }
 
 impl<S: Store> Session<S> {
-    pub(crate) fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<S>>, addresses: Addresses, wake: Arc<Notify>) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
-        Self::with_id(shared, peer, id)
+        let client = shared.clients.add(id, addresses, wake);
+        Self::of(shared, client)
     }
 
-    fn with_id(shared: Arc<Shared<S>>, peer: SocketAddr, id: u64) -> Self {
+    fn of(shared: Arc<Shared<S>>, client: Arc<Client>) -> Self {
         let caller = shared.service.access.anonymous().ok();
+        client.set_identity(caller.as_ref().map(|caller| caller.identity.clone()));
         let pool = caller.is_none().then(|| Arc::clone(&shared.pools.unauthenticated));
         Self {
             memory: Held::new(Arc::clone(&shared.pools), pool),
             epoch: shared.service.epoch(),
             shared,
-            id,
-            peer,
-            name: String::new(),
+            id: client.id,
+            client,
+            reply_mode: ReplyMode::On,
+            is_executing: false,
             caller,
             caller_changed: false,
             credential_until: None,
@@ -105,13 +128,15 @@ impl<S: Store> Session<S> {
             refused_token: None,
             seen: Frontier::default(),
             transaction: None,
+            subscription: None,
             closing: false,
         }
     }
 
     /// Back to the state of a new connection.
     pub(crate) fn reset(&mut self) {
-        let new = Self::with_id(Arc::clone(&self.shared), self.peer, self.id);
+        self.client.set_name(String::new());
+        let new = Self::of(Arc::clone(&self.shared), Arc::clone(&self.client));
         *self = Self { caller_changed: true, ..new };
     }
 
@@ -123,6 +148,7 @@ impl<S: Store> Session<S> {
             self.memory.move_to(slot.as_ref().map(|slot| Arc::clone(&slot.memory)))?;
             self.slot = slot;
         }
+        self.client.set_identity(Some(caller.identity.clone()));
         self.caller = Some(caller);
         self.caller_changed = true;
         self.update_credential_end();
@@ -147,14 +173,12 @@ impl<S: Store> Session<S> {
     }
 
     /// Makes the reads that follow show what a token covers, besides what they have to show already.
-    pub(crate) fn require_after(&mut self, token: &str) {
-        match self.shared.service.frontier(token) {
-            Ok(asked) => self.seen.join(&asked),
-            Err(error) => self.refused_token = Some(Box::new(error)),
-        }
+    pub(crate) fn require_after(&mut self, token: &str) -> Result<()> {
+        self.seen.join(&self.shared.service.frontier(token)?);
+        Ok(())
     }
 
-    /// Replies once that a token was refused.
+    /// Replies once that what it has seen is void.
     pub(crate) fn require_token(&mut self) -> Result<()> {
         self.refused_token.take().map_or(Ok(()), |refused| Err(*refused))
     }
@@ -166,6 +190,44 @@ impl<S: Store> Session<S> {
             self.seen = Frontier::default();
             self.refused_token = Some(Box::new(Error::TokenFromOtherEpoch));
         }
+    }
+
+    /// Remembers what a command is about to read, if its client caches it.
+    pub(crate) fn note_read(&mut self, command: &Command<S>, arguments: Arguments<'_>) {
+        let Self { subscription: Some(subscription), seen, epoch, shared, .. } = self else { return };
+        if command.scope != Some(Scope::Read) {
+            return;
+        }
+        let (kind, keys_max) = (shared.service.id_kind(), shared.service.users_max());
+        // A call with more keys is refused.
+        let is_tracked = |places: &Vec<usize>| subscription.is_caching() && places.len() <= keys_max;
+        let places = command.keys.places(arguments).filter(is_tracked);
+        let names = places.into_iter().flatten().filter_map(|place| arguments.get(place));
+        let keys = names.filter_map(|name| Some((keys::parse(kind, name).ok()?, name)));
+        subscription.will_read(keys, Seen { epoch: *epoch, frontier: seen });
+    }
+
+    /// What `CLIENT CACHING` said was about the command that has ended, or about all of a transaction.
+    pub(crate) fn end_caching(&mut self, arguments: Arguments<'_>) {
+        let is_client = arguments.get(0).is_some_and(|name| is(name, "CLIENT"));
+        if self.transaction.is_none()
+            && !is_client
+            && let Some(subscription) = &mut self.subscription
+        {
+            subscription.caching = None;
+        }
+    }
+
+    /// Writes what the client has to drop. A caller that may no longer hear of all keys hears only that something has changed.
+    pub(crate) fn write_invalidations(&self, out: &mut Output) {
+        let Some(subscription) = &self.subscription else { return };
+        let may_listen = |caller: &Caller| caller.holds(Scope::Read) && caller.require_service().is_ok();
+        if let Mode::Broadcast(_) = subscription.wanted.mode
+            && !self.caller.as_ref().is_some_and(may_listen)
+        {
+            subscription.drop_keys();
+        }
+        subscription.flush(out);
     }
 
     /// The token of all that it has seen.

@@ -21,6 +21,8 @@ pub struct RespSettings {
     pub unauthenticated_frame: FrameLimits,
     /// How many bytes of replies wait before the next command of their connection is not run until they are sent.
     pub output_bytes_max: usize,
+    /// How many reads of clients that cache are remembered, over all connections.
+    pub tracking_items_max: usize,
     /// How many bytes of commands a transaction queues.
     pub transaction_bytes_max: usize,
     /// How many bytes all connections together hold for unfinished commands, open transactions and replies that are not
@@ -42,6 +44,10 @@ pub struct RespSettings {
     pub unauthenticated_max: Duration,
     /// How long connections have to end when the service stops.
     pub drain_max: Duration,
+    /// How long a command takes that is kept in the slow log; without a value, none is.
+    pub slow_log_threshold: Option<Duration>,
+    /// How many commands the slow log has at most.
+    pub slow_log_length: usize,
     /// Of how many batches of commands there is a span: all with 1, none with 0.
     pub trace_sample: f64,
 }
@@ -56,6 +62,7 @@ impl Default for RespSettings {
             frame: FrameLimits::DEFAULT,
             unauthenticated_frame: FrameLimits::UNAUTHENTICATED,
             output_bytes_max: 64 << 10,
+            tracking_items_max: 1_000_000,
             transaction_bytes_max: 4 << 20,
             memory_bytes_max: 512 << 20,
             service_memory_bytes_max: 256 << 20,
@@ -66,6 +73,8 @@ impl Default for RespSettings {
             unfinished_max: Duration::from_secs(60),
             unauthenticated_max: Duration::from_secs(60),
             drain_max: Duration::from_secs(10),
+            slow_log_threshold: Some(Duration::from_millis(10)),
+            slow_log_length: 128,
             trace_sample: 0.0,
         }
     }

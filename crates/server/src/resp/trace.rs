@@ -3,20 +3,14 @@
 //! A span costs more than a check, so which batches get one is decided first, here: without a span, a batch costs one
 //! comparison while traces are off, and a random number while they are on.
 
-use std::cell::Cell;
-use std::hash::{BuildHasher, RandomState};
-
 use kinfolk_core::Store;
 use tracing::Span;
 use tracing::field::Empty;
 
 use super::batch::Batch;
 use super::command::Command;
+use super::random;
 use super::reply::Version;
-
-thread_local! {
-    static RANDOM: Cell<u64> = Cell::new(RandomState::new().hash_one(()) | 1);
-}
 
 /// Which batches get a span.
 #[derive(Clone, Copy, Debug)]
@@ -33,20 +27,8 @@ impl Sampling {
 
     /// Whether the next batch gets one.
     pub(crate) fn chooses(self) -> bool {
-        self.number_max > 0 && next_random() <= self.number_max
+        self.number_max > 0 && random::next() <= self.number_max
     }
-}
-
-/// Numbers that are spread evenly (xorshift64).
-fn next_random() -> u64 {
-    RANDOM.with(|random| {
-        let mut value = random.get();
-        value ^= value << 13;
-        value ^= value >> 7;
-        value ^= value << 17;
-        random.set(value);
-        value
-    })
 }
 
 /// The span of a batch. Its attributes have the names of OpenTelemetry's conventions for databases, and for Redis where
@@ -106,9 +88,9 @@ mod tests {
     use super::*;
 
     fn name_of(lines: &str) -> String {
-        let mut batch = Batch::default();
-        batch.fill(lines.as_bytes(), 0, 100, &FrameLimits::DEFAULT);
-        name::<ModelStore>(&batch, lines.as_bytes())
+        let (mut batch, mut input) = (Batch::default(), lines.as_bytes().to_vec());
+        batch.fill(&mut input, 0, 100, &FrameLimits::DEFAULT);
+        name::<ModelStore>(&batch, &input)
     }
 
     #[test]

@@ -123,6 +123,11 @@ impl Writes {
         self.entries.is_empty()
     }
 
+    /// How many commands wait.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.edges >= EDGES_MAX || self.entries.len() >= EDGES_MAX
     }
@@ -244,9 +249,8 @@ async fn apply<S: Store>(
     let last = entries.iter().rev().find_map(Entry::apply);
     let (results, offset) = match (first, last) {
         (Some(first), Some(last)) => {
-            let changes = requests.take(last.request + 1 - first.request).collect();
-            let graph = session.shared.service.graph(first.permit);
-            (graph.apply(EdgeKind::Follow, changes).await, first.request)
+            let changes: Vec<_> = requests.take(last.request + 1 - first.request).collect();
+            (apply_tracked(changes, first.permit, session).await, first.request)
         }
         _ => (Vec::new(), 0),
     };
@@ -274,6 +278,30 @@ async fn apply<S: Store>(
             Plan::Register { .. } => {}
         }
     }
+}
+
+/// Writes, and invalidates what clients have cached of it before anybody is told that it is written.
+async fn apply_tracked<S: Store>(
+    changes: Vec<FollowerChanges>,
+    permit: Permit,
+    session: &Session<S>,
+) -> Vec<Result<Receipt>> {
+    let shared = &session.shared;
+    let tracked = shared.tracking.has_subscribers().then(|| changes.clone());
+    let is_no_loop = session.subscription.as_ref().is_some_and(|subscription| subscription.wanted.is_no_loop);
+    if is_no_loop {
+        shared.tracking.set_writing(session.id, true);
+    }
+    let results = shared.service.graph(permit).apply(EdgeKind::Follow, changes).await;
+    for (changes, result) in tracked.iter().flatten().zip(&results) {
+        if let Ok(receipt) = result {
+            shared.tracking.written(session.id, changes, receipt);
+        }
+    }
+    if is_no_loop {
+        shared.tracking.set_writing(session.id, false);
+    }
+    results
 }
 
 /// Logs what failed on the server's side, once for all that failed alike.

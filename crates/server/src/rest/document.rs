@@ -5,22 +5,25 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use kinfolk_api::schema::{IdInput, UUID_PATTERN};
+use kinfolk_api::schema::UUID_PATTERN;
 use kinfolk_api::{Id, Problem};
 use kinfolk_core::{ErrorCode, IdKind};
 use serde_json::json;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::server::ServerBuilder;
+use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    ContentBuilder, HeaderBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required, Response,
-    ResponseBuilder, SecurityRequirement,
+    ContentBuilder, HeaderBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
+    Required, Response, ResponseBuilder, SecurityRequirement,
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use super::Store;
 use super::endpoint::{Admission, Endpoint, TokenUse};
+use super::entity_tag::EntityTag;
+use super::{Store, json};
 use crate::service::{Capability, Service};
 
 const BEARER: &str = "bearer";
@@ -59,18 +62,42 @@ const WRITE_HEADERS: &[(&str, &str)] = &[
     ("Kinfolk-Changed", "Whether the write changed anything: true or false"),
 ];
 
+/// What the tags of operations stand for.
+const TAGS: &[(&str, &str)] = &[
+    ("graph", "Edges: following, lists, checks, counts and overlaps"),
+    ("suggestions", "Users that a user may know"),
+    ("feeds", "Posts and home feeds"),
+    ("comments", "Comments on posts, and their moderation"),
+    ("changes", "The change log, as pages and as a stream"),
+    ("admin", "Import, export, verification, backup and other jobs of operators"),
+    ("system", "Health, readiness, metrics and this document"),
+];
+
 /// The document without any route.
 pub(crate) fn head() -> OpenApi {
+    let license = LicenseBuilder::new().name("Apache License 2.0").identifier(Some("Apache-2.0"));
     let info = InfoBuilder::new()
         .title("Kinfolk")
         .description(Some("A social graph service: edges, feeds and comments"))
+        .license(Some(license.build()))
         .version(env!("CARGO_PKG_VERSION"));
-    let mut api = OpenApiBuilder::new().info(info).build();
+    // Relative to where the document is served, which the server itself does not know behind a proxy.
+    let server = ServerBuilder::new().url("/").description(Some("The server that serves this document"));
+    let tags = TAGS
+        .iter()
+        .map(|(name, description)| TagBuilder::new().name(*name).description(Some(*description)).build());
+    let mut api = OpenApiBuilder::new().info(info).servers(Some([server.build()])).tags(Some(tags)).build();
+    api.security = Some(vec![bearer()]);
     let components = api.components.get_or_insert_default();
     components.schemas.insert(Problem::name().into(), problem_schema());
     let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("An API key or a JWT"));
     components.add_security_scheme(BEARER, SecurityScheme::Http(scheme.build()));
     api
+}
+
+/// The requirement of a credential.
+fn bearer() -> SecurityRequirement {
+    SecurityRequirement::new(BEARER, [] as [&str; 0])
 }
 
 fn problem_schema() -> RefOr<Schema> {
@@ -87,6 +114,7 @@ fn problem_schema() -> RefOr<Schema> {
 pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
     for operation in operations(item) {
         let parameters = operation.parameters.get_or_insert_default();
+        parameters.iter_mut().for_each(never_null);
         let has_ids = parameters.iter().any(|parameter| {
             matches!(parameter, RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }))
         });
@@ -106,9 +134,10 @@ pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
             add_headers(operation, WRITE_HEADERS);
         }
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", endpoint.audience()).build());
-        if let Some(scope) = endpoint.admission.scope() {
+        let scope = endpoint.admission.scope();
+        operation.security = Some(scope.iter().map(|_| bearer()).collect());
+        if let Some(scope) = scope {
             operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
-            operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
         }
         if let Some(capability) = endpoint.capability {
             let extensions = operation.extensions.get_or_insert_default();
@@ -126,6 +155,30 @@ pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
         operation.responses.responses.extend(refusals(&codes));
+    }
+}
+
+/// A parameter that may be missing is never null, which has no form in a header or in an address.
+fn never_null(parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(Parameter { schema: Some(schema), .. }) = parameter else { return };
+    let is_null = |schema: &RefOr<Schema>| matches!(schema, RefOr::T(Schema::Object(object)) if object.schema_type == SchemaType::new(Type::Null));
+    match schema {
+        RefOr::T(Schema::OneOf(either)) => {
+            if let Some(value) = either.items.iter().find(|item| !is_null(item)) {
+                *schema = value.clone();
+            }
+        }
+        RefOr::T(Schema::Object(object)) => {
+            if let SchemaType::Array(types) = &mut object.schema_type {
+                types.retain(|of| *of != Type::Null);
+            }
+            if let SchemaType::Array(types) = &object.schema_type
+                && let [value] = &types[..]
+            {
+                object.schema_type = SchemaType::new(value.clone());
+            }
+        }
+        _ => {}
     }
 }
 
@@ -203,7 +256,7 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
 /// The document as it is served. It waits for the store, which knows the kind of ids and what the profile has.
 pub(crate) struct Document {
     api: OpenApi,
-    text: OnceLock<Bytes>,
+    text: OnceLock<(Bytes, EntityTag)>,
 }
 
 impl Document {
@@ -212,24 +265,33 @@ impl Document {
         Self { api, text: OnceLock::new() }
     }
 
-    /// The document, serialised once and shared by all responses.
-    pub(crate) fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
+    /// The document, serialised once and shared by all responses, and its entity tag.
+    pub(crate) fn text<S: Store>(&self, service: &Service<S>) -> &(Bytes, EntityTag) {
         let make = || {
-            let kind = service.id_kind();
             let mut api = self.api.clone();
             let components = api.components.get_or_insert_default();
-            components.schemas.insert(Id::name().into(), id_schema(kind).into());
-            components.schemas.insert(IdInput::name().into(), id_input_schema(kind));
+            components.schemas.insert(Id::name().into(), id_schema(service.id_kind()).into());
             if service.access.is_open() {
-                components.security_schemes.clear();
-                let all = api.paths.paths.values_mut().flat_map(operations);
-                all.for_each(|operation| operation.security = None);
+                make_security_optional(&mut api);
             }
             let missing = Capability::ALL.iter().copied().filter(|&capability| !service.has(capability));
             missing.for_each(|capability| mark_missing(&mut api, capability));
-            serde_json::to_vec(&api).unwrap_or_default().into()
+            // As a value its fields are in order, so that the document is the same in every process.
+            let text = json::text(&serde_json::to_value(&api).unwrap_or_default());
+            let tag = EntityTag::of(&text);
+            (text, tag)
         };
-        self.text.get_or_init(make).clone()
+        self.text.get_or_init(make)
+    }
+}
+
+/// Says that credentials are accepted and not needed, so that clients that are generated from the document can send them elsewhere.
+fn make_security_optional(api: &mut OpenApi) {
+    let of_all = api.security.iter_mut();
+    let of_each =
+        api.paths.paths.values_mut().flat_map(operations).filter_map(|operation| operation.security.as_mut());
+    for required in of_all.chain(of_each).filter(|required| !required.is_empty()) {
+        required.insert(0, SecurityRequirement::default());
     }
 }
 
@@ -252,28 +314,22 @@ fn mark_missing(api: &mut OpenApi, capability: Capability) {
 }
 
 fn id_schema(kind: IdKind) -> Schema {
-    let (pattern, example) = match kind {
-        IdKind::Integer => (integer_pattern(), "42"),
-        IdKind::Uuid => (UUID_PATTERN.to_owned(), "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"),
+    let (pattern, example, description) = match kind {
+        IdKind::Integer => (
+            integer_pattern(),
+            "42",
+            "An id: of a user or a post. Bodies of requests may have it as a JSON number, too",
+        ),
+        IdKind::Uuid => {
+            (UUID_PATTERN.to_owned(), "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", "An id: of a user or a post")
+        }
     };
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))
-        .description(Some("An id: of a user or a post"))
+        .description(Some(description))
         .pattern(Some(pattern))
         .examples([json!(example)])
         .into()
-}
-
-fn id_input_schema(kind: IdKind) -> RefOr<Schema> {
-    let text = Ref::from_schema_name(Id::name());
-    if kind == IdKind::Uuid {
-        return text.into();
-    }
-    let number = ObjectBuilder::new()
-        .schema_type(SchemaType::new(Type::Integer))
-        .minimum(Some(0_i64))
-        .maximum(Some(i64::MAX));
-    AnyOfBuilder::new().item(text).item(number).into()
 }
 
 /// Matches the decimal numbers up to 2^63 - 1 and no others: up to 18 digits, or 19 of which the first that differs

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
@@ -253,14 +254,29 @@ impl<S: Store> FromRequest<Shared<S>> for JsonBody {
         if !is_json(request.headers()) {
             return Err(Failure(Error::UnsupportedMediaType { expected: "application/json" }));
         }
+        require_plain(request.headers())?;
         Ok(Self(read(request.into_body(), shared.settings.body_bytes_max).await?))
     }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let Ok(Some(text)) = header(headers, &axum::http::header::CONTENT_TYPE) else { return false };
+    let Ok(Some(text)) = header(headers, &CONTENT_TYPE) else { return false };
     let media_type = text.split(';').next().unwrap_or_default().trim();
     media_type.eq_ignore_ascii_case("application/json")
+}
+
+/// Refuses a body that is compressed: what it unpacks to could be much larger than what the limit of bodies allows.
+pub(crate) fn require_plain(headers: &HeaderMap) -> Result<()> {
+    let mut codings = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
+    let is_plain = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+    if codings.all(|coding| is_plain(coding.trim_ascii())) {
+        Ok(())
+    } else {
+        Err(Error::UnsupportedContentCoding)
+    }
 }
 
 /// A body that says nothing: none, or an empty JSON object. Fields that nobody reads are refused here as elsewhere.

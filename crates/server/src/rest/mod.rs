@@ -12,6 +12,7 @@ mod connection;
 mod counts;
 mod document;
 mod endpoint;
+mod entity_tag;
 mod exchange;
 mod extract;
 mod guard;
@@ -49,6 +50,7 @@ mod prelude {
     pub(super) use utoipa_axum::routes;
 
     pub(super) use super::endpoint::{ActorRule, Cost, Endpoint};
+    pub(super) use super::entity_tag::{Cached, EntityTag};
     pub(super) use super::extract::{Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody, NoInput};
     pub(super) use super::problem::{Failure, RestResult};
     pub(super) use super::query::{NoQuery, Page, PageParameters, Query, invalid};

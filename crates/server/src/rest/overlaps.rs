@@ -46,8 +46,8 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query) -> RestResult
 #[utoipa::path(get, path = "/v1/users/{id}/known-followers", tag = "graph",
     params(
         ("id" = api::Id, Path, description = "The user"),
-        ("viewer" = inline(Option<api::Id>), Query, description = "The viewer. An end user views as itself; without the parameter, the header Kinfolk-Actor names the viewer"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer, unless the parameter names one"),
+        ("viewer" = Option<api::Id>, Query, description = "The viewer. An end user views as itself; without the parameter, the header Kinfolk-Actor names the viewer"),
+        ("Kinfolk-Actor" = Option<api::Id>, Header, description = "The viewer, unless the parameter names one"),
         PageParameters),
     responses((status = 200, description = "The count, and a page of the users", body = CountedPage)))]
 async fn known_followers_of<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query) -> RestResult {

@@ -6,9 +6,10 @@ use kinfolk_api::PostWithComments;
 use kinfolk_core::comments::Parent;
 use kinfolk_core::feeds::NewPost;
 
-use super::new_post;
+use super::entity_tag::{IF_NONE_MATCH_DESCRIPTION, NOT_MODIFIED};
 use super::prelude::*;
 use super::writes::{self, DONE};
+use super::{json, new_post};
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let register_refuses = &[
@@ -26,9 +27,9 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let read = |operation| Endpoint::read(operation).needing(Capability::Feeds);
     let feeds = Endpoint::read(Operation::Feed).by(ActorRule::ViewerInPath).needing(Capability::Feeds);
     routes
-        .add(write(Operation::Post).by(ActorRule::Author).refusing(register_refuses), routes!(register))
-        .add(read(Operation::Posts).refusing(not_found), routes!(post))
-        .add(write(Operation::DeletePost).refusing(delete_refuses), routes!(delete))
+        .add(write(Operation::Post).by(ActorRule::Author).refusing(register_refuses), routes!(register_post))
+        .add(read(Operation::Posts).refusing(not_found), routes!(read_post))
+        .add(write(Operation::DeletePost).refusing(delete_refuses), routes!(delete_post))
         .add(read(Operation::Posts).abandonable().refusing(lists_refuse), routes!(posts))
         .add(feeds.abandonable().refusing(lists_refuse), routes!(feed))
 }
@@ -49,7 +50,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
             ("Location" = String, description = "Where the post is"))),
         (status = 200, description = "The post, as it was stored before: this call repeats an earlier one", body = api::Post, headers(
             ("Location" = String, description = "Where the post is")))))]
-async fn register<S: Store>(
+async fn register_post<S: Store>(
     call: Call<S>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
     _: NoQuery,
@@ -69,13 +70,21 @@ async fn register<S: Store>(
 }
 
 /// A post.
+///
+/// The header `ETag` changes with everything that the response has, such as the number of comments.
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
-    params(("id" = api::Id, Path, description = "The post")),
-    responses((status = 200, description = "The post", body = PostWithComments)))]
-async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery) -> RestResult {
+    params(
+        ("id" = api::Id, Path, description = "The post"),
+        ("If-None-Match" = inline(Option<String>), Header, description = IF_NONE_MATCH_DESCRIPTION)),
+    responses(
+        (status = 200, description = "The post", body = PostWithComments, headers(
+            ("ETag" = String, description = "Names this representation"))),
+        (status = 304, description = NOT_MODIFIED)))]
+async fn read_post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, cached: Cached, _: NoQuery) -> RestResult {
     let post = call.feeds()?.post(id, &call.seen).await?;
     let comments = call.comments()?.thread_state(Parent::post(id), &call.seen).await?;
-    Ok(Json(PostWithComments::new(post, comments)).into_response())
+    let text = json::text(&PostWithComments::new(post, comments));
+    Ok(cached.respond(&EntityTag::of(&text), text))
 }
 
 /// Deletes a post of the actor.
@@ -84,7 +93,7 @@ async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery) -> RestRes
 #[utoipa::path(delete, path = "/v1/posts/{id}", tag = "feeds",
     params(("id" = api::Id, Path, description = "The post; the actor must be its author")),
     responses((status = 204, description = DONE)))]
-async fn delete<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+async fn delete_post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
     let deleted = call.feeds()?.delete_post(Some(call.actor()?), id, &call.seen).await?;
     Ok(writes::outcome(&call, deleted))
 }

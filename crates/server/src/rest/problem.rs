@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kinfolk_api::Problem;
@@ -57,6 +57,9 @@ pub(crate) fn finish(response: &mut Response, request_id: &RequestId) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
     if let Some(after) = retry_after(&error) {
         headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));
+    }
+    if matches!(error, Error::UnsupportedContentCoding) {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     if error.code() == ErrorCode::Unauthenticated {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"kinfolk\""));

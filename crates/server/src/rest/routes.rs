@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
 use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use kinfolk_core::Error;
@@ -20,6 +20,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::endpoint::Endpoint;
+use super::entity_tag::weaken_compressed;
 use super::guard::guard;
 use super::origin::Origin;
 use super::problem::Failure;
@@ -107,6 +108,7 @@ pub(crate) fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router 
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::disable())
         .layer(compression())
+        .layer(map_response(weaken_compressed))
         .layer(option_layer(cors(&shared.settings.allowed_origins)))
         .with_state(Arc::clone(shared))
 }

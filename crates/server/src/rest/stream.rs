@@ -10,6 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use futures_util::stream;
+use kinfolk_api::schema::lines::{ChangeEvents, EVENTS};
 use kinfolk_core::changes::{Change, LogPage};
 use kinfolk_core::{Epoch, Frontier};
 use tokio::sync::watch;
@@ -50,7 +51,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("after" = inline(Option<String>), Query, description = "The token to continue from [default: the oldest kept change]"),
         ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, over which it takes precedence")),
     responses((status = 200, description = "A stream of events that does not end",
-        content_type = "text/event-stream", body = inline(String))))]
+        content_type = EVENTS, body = inline(ChangeEvents))))]
 async fn changes_stream<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
@@ -71,7 +72,7 @@ async fn changes_stream<S: Store>(
     let reader = Reader { shared, call, tail, epoch, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // Keeps a common proxy from buffering events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));

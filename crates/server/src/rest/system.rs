@@ -3,7 +3,7 @@
 use axum::http::header::CONTENT_TYPE;
 use kinfolk_api::Status;
 
-use super::json;
+use super::entity_tag::{IF_NONE_MATCH_DESCRIPTION, NOT_MODIFIED};
 use super::prelude::*;
 use super::routes::Uncompressed;
 
@@ -60,11 +60,15 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
 
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "system",
-    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
-async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
+    params(("If-None-Match" = inline(Option<String>), Header, description = IF_NONE_MATCH_DESCRIPTION)),
+    responses(
+        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value), headers(
+            ("ETag" = String, description = "Names this representation"))),
+        (status = 304, description = NOT_MODIFIED)))]
+async fn openapi<S: Store>(State(shared): State<Shared<S>>, cached: Cached, _: NoQuery) -> RestResult {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    let text = shared.document.text(service);
-    let mut response = json::written(text);
+    let (text, tag) = shared.document.text(service);
+    let mut response = cached.respond(tag, text.clone());
     response.extensions_mut().insert(Uncompressed);
     Ok(response)
 }

@@ -4,9 +4,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
-use kinfolk_core::{Error, Result, Sequence, Shard};
+use kinfolk_core::{Error, Id, Result, Sequence, Shard};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, FileFormat, Import, ImportDone, Stat, StatKind,
+    Administration, ExportContent, ExportRequest, FileFormat, Import, ImportDone, NumberedUsers, Stat,
+    StatKind,
 };
 
 /// How large an export of the tests is.
@@ -25,11 +26,23 @@ pub(crate) struct Scripted {
     pub has_failed: AtomicBool,
     /// Others should get the requests.
     pub is_not_ready: AtomicBool,
+    /// All users by number, if the store knows them.
+    pub users: Option<Vec<Id>>,
 }
 
 impl Administration for Scripted {
     fn failure(&self) -> Option<String> {
         self.has_failed.load(Ordering::Acquire).then(|| "/var/lib/secret".to_owned())
+    }
+
+    fn users(&self, from: u32, limit: usize) -> Result<NumberedUsers> {
+        let users = self.users.as_ref().ok_or(Error::NotAvailable { what: "iterating over all keys" })?;
+        let users = users.iter().skip(from as usize).take(limit).copied().collect();
+        Ok(NumberedUsers { numbering: u64::MAX, users })
+    }
+
+    fn set_count(&self) -> Option<u64> {
+        self.users.as_ref().map(|users| users.len() as u64)
     }
 
     fn not_ready(&self) -> Option<String> {

@@ -9,6 +9,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "after",
         summary: "makes the next read at least as fresh as a consistency token",
+        syntax: "token",
         example: &["token"],
         arity: 2,
         ..Command::session(run)
@@ -17,7 +18,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
 
 fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     let token = arguments.get(1).filter(|token| token.len() <= TOKEN_BYTES_MAX).ok_or(Error::InvalidToken)?;
-    session.require_after(text(token)?);
+    session.require_after(text(token)?)?;
     out.ok();
     Ok(())
 }

@@ -11,6 +11,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "common",
         summary: "the users that all of some users follow, by id",
+        syntax: "user user [user …] [LIMIT limit] [CURSOR cursor]",
+        complexity: "O(N*M) where N is the size of the smallest set and M is the number of sets",
         example: &["7", "8"],
         arity: -3,
         operation: Operation::Common,

@@ -8,6 +8,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "counts",
         summary: "how many users each of some users follows and is followed by",
+        syntax: "user [user …]",
+        complexity: "O(N) where N is the number of users",
         example: &["7"],
         arity: -2,
         operation: Operation::Counts,

@@ -6,6 +6,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "delpost",
         summary: "deletes a post of a user; replies the consistency token",
+        syntax: "author post",
         example: &["7", "1"],
         operation: Operation::DeletePost,
         capability: Some(Capability::Feeds),

@@ -6,6 +6,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "dismiss",
         summary: "stops suggesting a user to another; replies the consistency token",
+        syntax: "viewer user",
         example: &["7", "8"],
         operation: Operation::Dismiss,
         capability: Some(Capability::Suggestions),

@@ -6,6 +6,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "echo",
         summary: "replies its argument",
+        syntax: "message",
+        complexity: "O(1)",
         example: &["hello"],
         arity: 2,
         ..Command::session(|_, arguments, out| {

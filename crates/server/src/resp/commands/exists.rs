@@ -7,6 +7,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "exists",
         summary: "how many of some sets are not empty",
+        syntax: "key [key …]",
+        complexity: "O(N) where N is the number of keys",
         example: &["following:7"],
         arity: -2,
         keys: Keys::ALL,

@@ -8,6 +8,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "feed",
         summary: "the posts of a user's followees, newest first",
+        syntax: "user [LIMIT limit] [CURSOR cursor]",
         example: &["7"],
         arity: -2,
         operation: Operation::Feed,

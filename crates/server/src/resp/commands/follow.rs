@@ -10,6 +10,7 @@ pub(crate) const fn follow<S: Store>() -> Command<S> {
     Command {
         name: "follow",
         summary: "makes a user follow another; replies the consistency token",
+        syntax: "follower followee",
         example: &["7", "8"],
         arity: 3,
         operation: Operation::Follow,
@@ -24,6 +25,8 @@ pub(crate) const fn sadd<S: Store>() -> Command<S> {
     Command {
         name: "sadd",
         summary: "makes a user follow others; replies how many are new",
+        syntax: "key member [member …]",
+        complexity: "O(N) where N is the number of members",
         example: &["following:7", "8"],
         arity: -3,
         keys: Keys::ONE,

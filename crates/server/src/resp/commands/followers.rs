@@ -7,6 +7,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "followers",
         summary: "a user's followers, newest first",
+        syntax: "user [LIMIT limit] [CURSOR cursor]",
         example: &["7"],
         arity: -2,
         operation: Operation::Followers,

@@ -9,6 +9,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "follows",
         summary: "whether a user follows others",
+        syntax: "follower followee [followee …]",
+        complexity: "O(N) where N is the number of followees",
         example: &["7", "8"],
         arity: -3,
         ..Command::check(edge, Some(|request, out| Box::pin(run(request, out))))

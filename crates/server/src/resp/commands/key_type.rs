@@ -7,6 +7,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "type",
         summary: "set, or none if it is empty",
+        syntax: "key",
+        complexity: "O(1)",
         example: &["following:7"],
         arity: 2,
         keys: Keys::ONE,

@@ -8,6 +8,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "known",
         summary: "the viewer's followees that follow a user, by id",
+        syntax: "viewer user [LIMIT limit] [CURSOR cursor]",
         example: &["7", "8"],
         arity: -3,
         operation: Operation::KnownFollowers,

@@ -12,6 +12,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "post",
         summary: "registers a post; replies its id and the consistency token",
+        syntax: "author [ID post] [AT milliseconds] [PAYLOAD json] [KEY idempotency-key]",
         example: &["7"],
         arity: -2,
         operation: Operation::Post,

@@ -7,6 +7,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "posts",
         summary: "a user's own posts, newest first",
+        syntax: "user [LIMIT limit] [CURSOR cursor]",
         example: &["7"],
         arity: -2,
         operation: Operation::Posts,

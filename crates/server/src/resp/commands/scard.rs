@@ -8,6 +8,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "scard",
         summary: "how many users are in a set",
+        syntax: "key",
+        complexity: "O(1)",
         example: &["followers:7"],
         arity: 2,
         keys: Keys::ONE,

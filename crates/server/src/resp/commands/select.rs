@@ -6,6 +6,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "select",
         summary: "selects the database; there is only number 0",
+        syntax: "index",
         example: &["0"],
         arity: 2,
         ..Command::session(run)

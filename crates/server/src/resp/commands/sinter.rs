@@ -9,6 +9,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "sinter",
         summary: "the users that are in all sets, up to 10,000",
+        syntax: "key [key …]",
+        complexity: "O(N*M) where N is the size of the smallest set and M is the number of sets",
         example: &["following:7", "following:8"],
         arity: -2,
         keys: Keys::ALL,

@@ -8,6 +8,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "sismember",
         summary: "whether a user is in a set",
+        syntax: "key member",
+        complexity: "O(1)",
         example: &["following:7", "8"],
         arity: 3,
         keys: Keys::ONE,

@@ -15,6 +15,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "smembers",
         summary: "all users of a set of up to 10,000",
+        syntax: "key",
+        complexity: "O(N) where N is the size of the set",
         example: &["following:7"],
         arity: 2,
         keys: Keys::ONE,

@@ -8,6 +8,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "smismember",
         summary: "whether each of some users is in a set",
+        syntax: "key member [member …]",
+        complexity: "O(N) where N is the number of members",
         example: &["following:7", "8", "9"],
         arity: -3,
         keys: Keys::ONE,

@@ -2,7 +2,7 @@
 //! steps.
 //!
 //! Clients expect cursors of 64 bits; a position in a list, a time and an id, has more. So a step ends only where the
-//! position of the next entry fits, and may reply a few members less or more than asked:
+//! position of the next entry fits, and may reply some members less or more than asked:
 //!
 //! - Where a new `since` begins: the cursor is that `since` in milliseconds, plus one (0 is the start and the end).
 //! - Within one `since` that many edges have, as those of an import may: the cursor has the `since` and, of the next
@@ -23,9 +23,10 @@ use super::prelude::*;
 use crate::limits::RowCost;
 
 const COUNT_DEFAULT: usize = 10;
-const COUNT_MAX: usize = 999;
 /// How many members one reply has at most.
 const STEP_MAX: usize = 10_000;
+/// How many entries are read from a list at once.
+const PAGE: usize = 1_000;
 /// How many ids are matched before other connections get a turn.
 const MATCH_PART: usize = 250;
 
@@ -33,6 +34,8 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "sscan",
         summary: "iterates over a set of any size",
+        syntax: "key cursor [MATCH pattern] [COUNT count]",
+        complexity: "O(1) for every call; O(N) for a whole iteration of N members",
         example: &["following:7", "0"],
         arity: -3,
         keys: Keys::ONE,
@@ -50,7 +53,10 @@ async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()>
     let mut pattern = None;
     for option in request.options(3) {
         match option? {
-            option if option.is("COUNT") => count = number::<usize>(option.value)?.clamp(1, COUNT_MAX),
+            option if option.is("COUNT") => match number(option.value)? {
+                0 => return Err(syntax_error()),
+                asked => count = usize::min(asked, STEP_MAX - 1),
+            },
             option if option.is("MATCH") => pattern = Some(Pattern::new(option.value)?),
             _ => return Err(syntax_error()),
         }
@@ -60,18 +66,24 @@ async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()>
     let mut cost = RowCost::new(request.reading().budget);
     let next = loop {
         // One more than asked: the next step starts at its position.
-        let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
+        let wanted = (count + 1).saturating_sub(members.len()).clamp(1, PAGE);
+        let wanted = if members.len() > count { PAGE } else { wanted };
         let page = request.graph().walk(list, after, wanted, request.at_least).await?;
         after = page.last().copied();
         cost.charge(page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
-        if ended {
+        if ended && members.len() <= count + count / 2 {
             break 0;
         }
-        if let Some(Cut { len, next }) = cut(&members) {
+        if members.len() > count
+            && let Some(Cut { len, next }) = cut(&members, count)
+        {
             members.truncate(len);
             break next.encode();
+        }
+        if ended {
+            break 0;
         }
         if members.len() > STEP_MAX {
             return Err(invalid(
@@ -113,17 +125,24 @@ struct Cut {
     next: ScanPosition,
 }
 
-/// The last position where a step can end.
-fn cut(entries: &[ListEntry]) -> Option<Cut> {
-    let borders = || entries.iter().zip(entries.iter().skip(1)).enumerate().rev();
-    let time = borders().find(|(_, (entry, next))| entry.since != next.since);
-    if let Some((at, (_, next))) = time {
-        return Some(Cut { len: at + 1, next: ScanPosition::Since(next.since) });
+/// The position closest to `count` where a step can end; before it, unless the step would have less than half of its entries and
+/// there is a closer one behind it.
+fn cut(entries: &[ListEntry], count: usize) -> Option<Cut> {
+    let borders = || entries.iter().zip(entries.iter().skip(1)).enumerate();
+    let found = |(at, (entry, next)): (usize, (&ListEntry, &ListEntry))| {
+        Some(Cut { len: at + 1, next: ScanPosition::between(entry, next)? })
+    };
+    let before = borders().take(count).rev().find_map(found);
+    if before.as_ref().is_some_and(|cut| cut.len * 2 >= count) {
+        return before;
     }
-    let differ = |entry: &ListEntry, next: &ListEntry| Leading::of(entry.id) != Leading::of(next.id);
-    let (at, (_, next)) = borders().find(|(_, (entry, next))| differ(entry, next))?;
-    let is_encodable = next.since.millis() < 1 << SINCE_BITS;
-    is_encodable.then(|| Cut { len: at + 1, next: ScanPosition::Within(next.since, Leading::of(next.id)) })
+    let behind = borders().skip(count).find_map(found);
+    match (before, behind) {
+        (Some(before), Some(behind)) if behind.len - count > count - before.len => Some(before),
+        // What is behind may become known with more entries, but not for ever.
+        (before, None) if entries.len() > count + PAGE => before,
+        (_, behind) => behind,
+    }
 }
 
 const SINCE_BITS: u32 = 43;
@@ -170,6 +189,16 @@ impl Leading {
 }
 
 impl ScanPosition {
+    /// Where a step can start with `next`, right after `entry`.
+    fn between(entry: &ListEntry, next: &ListEntry) -> Option<Self> {
+        if entry.since != next.since {
+            return Some(Self::Since(next.since));
+        }
+        let leading = Leading::of(next.id);
+        let is_encodable = leading != Leading::of(entry.id) && next.since.millis() < 1 << SINCE_BITS;
+        is_encodable.then_some(Self::Within(next.since, leading))
+    }
+
     fn encode(self) -> u64 {
         match self {
             Self::Start => 0,
@@ -237,6 +266,7 @@ mod tests {
         fn a_cut_is_found_again(
             entries in proptest::collection::btree_set((0_u64..4, ids()), 1..60),
             uuids in any::<bool>(),
+            count in 1_usize..30,
         ) {
             let kind = if uuids { IdKind::Uuid } else { IdKind::Integer };
             let mut entries: Vec<ListKey> = entries.into_iter().map(|(since, id)| {
@@ -247,8 +277,9 @@ mod tests {
                 ListKey { since: Timestamp::from_millis(since), id }
             }).collect();
             entries.sort_unstable();
-            let Some(Cut { len: at, next: position }) = cut(&entries) else {
-                prop_assert!(entries.iter().all(|entry| entry.since == entries[0].since));
+            let Some(Cut { len: at, next: position }) = cut(&entries, count.min(entries.len())) else {
+                let alike = |pair: &[ListKey]| ScanPosition::between(&pair[0], &pair[1]).is_none();
+                prop_assert!(entries.windows(2).skip(count.min(entries.len())).all(alike));
                 return Ok(());
             };
             prop_assert!(at > 0 && at < entries.len());
@@ -268,6 +299,23 @@ mod tests {
                 position.before(IdKind::Uuid);
             }
         }
+    }
+
+    #[test]
+    fn a_step_has_about_as_many_members_as_asked() {
+        // One entry, then many of one time: in groups of 64 ids that begin alike, as an import leaves them.
+        let entry = |since, id| ListKey { since: Timestamp::from_millis(since), id: Id::Integer(id) };
+        let mut entries = vec![entry(9, 1)];
+        entries.extend((0..3_000).rev().map(|number| entry(5, (1 << 23) + number * 64)));
+        for count in [50, 100, 300, 1_000] {
+            let len = cut(&entries[..(count + 1 + PAGE).min(entries.len())], count).unwrap().len;
+            assert!(len * 2 >= count && len <= count + 64, "{len} of {count}");
+        }
+        // All begin alike: more has to be read, and in the end it is what there is.
+        let alike: Vec<_> =
+            std::iter::once(entry(9, 1)).chain((0..2_000).rev().map(|id| entry(5, (1 << 40) + id))).collect();
+        assert!(cut(&alike[..20], 10).is_none());
+        assert_eq!(cut(&alike, 10).unwrap().len, 1);
     }
 
     #[test]

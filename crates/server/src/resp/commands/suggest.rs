@@ -8,6 +8,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "suggest",
         summary: "suggestions of users to follow, best first",
+        syntax: "viewer [LIMIT limit]",
         example: &["7"],
         arity: -2,
         operation: Operation::Suggestions,

@@ -11,6 +11,7 @@ pub(crate) const fn unfollow<S: Store>() -> Command<S> {
     Command {
         name: "unfollow",
         summary: "makes a user unfollow another; replies the consistency token",
+        syntax: "follower followee",
         example: &["7", "8"],
         arity: 3,
         operation: Operation::Unfollow,
@@ -25,6 +26,8 @@ pub(crate) const fn srem<S: Store>() -> Command<S> {
     Command {
         name: "srem",
         summary: "makes a user unfollow others; replies how many were followed",
+        syntax: "key member [member …]",
+        complexity: "O(N) where N is the number of members",
         example: &["following:7", "8"],
         arity: -3,
         keys: Keys::ONE,

@@ -6,6 +6,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "watch",
         summary: "is not supported",
+        syntax: "key [key …]",
         example: &["following:7"],
         arity: -2,
         flags: SESSION,

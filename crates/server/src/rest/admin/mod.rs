@@ -12,14 +12,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
+use axum::http::HeaderMap;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use kinfolk_api::schema::FileBytes;
+use kinfolk_api::schema::lines::{ImportLines, JSON_LINES, VerifyLines};
 use kinfolk_api::{ExportContent, FileFormat, Import, ImportOutcome, VerifyOutcome};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::Rest;
+use super::extract::require_plain;
 use super::prelude::*;
 use crate::administration::ExportRequest;
 use crate::metrics::Protocol;
@@ -31,12 +35,14 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
-    let job = &[ErrorCode::Overloaded];
-    let job = |operation, capability| Endpoint::admin(operation).needing(capability).refusing(job);
+    let (busy, of_files) =
+        (&[ErrorCode::Overloaded], &[ErrorCode::Overloaded, ErrorCode::UnsupportedMediaType]);
+    let job = |operation, capability| Endpoint::admin(operation).needing(capability).refusing(busy);
+    let import = job(Operation::Import, Capability::Imports).joining_token().refusing(of_files);
     let everyone = job(Operation::Suggest, Capability::SuggestionRuns).abandonable();
     routes
-        .add(job(Operation::Import, Capability::Imports).joining_token(), routes!(import))
-        .add(job(Operation::Export, Capability::Exports), routes!(export))
+        .add(import, routes!(import_edges))
+        .add(job(Operation::Export, Capability::Exports), routes!(export_file))
         .add(job(Operation::Verify, Capability::Verification), routes!(verify))
         .add(job(Operation::Backup, Capability::Backups), routes!(backup))
         .add(job(Operation::Compact, Capability::Compaction), routes!(compact::compact))
@@ -51,14 +57,16 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
         ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip malformed lines"),
         ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
-    request_body(content = inline(Option<String>), content_type = "application/octet-stream", description = "The file"),
-    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
-async fn import<S: Store>(
+    request_body(content = inline(FileBytes), content_type = "application/octet-stream", description = "The file, which may be compressed as its format says. `Content-Encoding` is refused"),
+    responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(ImportLines))))]
+async fn import_edges<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
+    headers: HeaderMap,
     mut query: Query,
     body: Body,
 ) -> RestResult {
+    require_plain(&headers)?;
     let options = Import {
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
@@ -110,9 +118,13 @@ fn discard(file: &mut impl Read) {
         ("content" = inline(Option<String>), Query, description = "edges (the default) or comments, with tombstones and with the bodies of all but purged comments; 501 if the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
-        (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
-        (inline(String) = "application/vnd.apache.parquet")))))]
-async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> RestResult {
+        (inline(FileBytes) = "text/csv"), (inline(FileBytes) = "application/gzip"), (inline(FileBytes) = "application/zstd"),
+        (inline(FileBytes) = "application/vnd.apache.parquet")))))]
+async fn export_file<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    mut query: Query,
+) -> RestResult {
     let content = query.named("content", ExportContent::from_name, "edges or comments")?.unwrap_or_default();
     let format = format(&mut query)?;
     query.end()?;
@@ -140,7 +152,7 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
 /// The response is lines of JSON: progress, and finally a result or an error.
 #[utoipa::path(post, path = "/v1/admin/verify", tag = "admin",
     params(("repair" = inline(Option<bool>), Query, description = "Repair differences")),
-    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
+    responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(VerifyLines))))]
 async fn verify<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
@@ -159,7 +171,7 @@ async fn verify<S: Store>(
 ///
 /// A failure breaks off the transfer: a file that arrives to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
-    responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
+    responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(FileBytes))))]
 async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
     let slot = job_slot(&shared)?;
     let file = download::Download {

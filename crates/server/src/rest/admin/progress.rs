@@ -6,6 +6,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use kinfolk_api::JobLine;
+use kinfolk_api::schema::lines::JSON_LINES;
 use kinfolk_core::bulk::Progress;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -51,7 +52,7 @@ pub(crate) fn respond<S: Store, T: Serialize + 'static>(
         drop(slot);
     });
     let mut response = Response::new(receiver.into_body(Bytes::new()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_LINES));
     Ok(response)
 }
 

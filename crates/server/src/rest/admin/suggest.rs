@@ -1,6 +1,7 @@
 //! Computes suggestions for all users. The store ranks them.
 
 use kinfolk_api::SuggestOutcome;
+use kinfolk_api::schema::lines::{JSON_LINES, SuggestLines};
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
@@ -23,7 +24,7 @@ const THREADS_MAX: usize = 256;
         ("keep" = inline(Option<u32>), Query, description = "Number of suggestions to store for each user", minimum = 1, maximum = 1000),
         ("threads" = inline(Option<u32>), Query, description = "Number of threads", minimum = 1, maximum = 256),
         ("afresh" = inline(Option<bool>), Query, description = "Start over instead of resuming a stopped run")),
-    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
+    responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(SuggestLines))))]
 pub(crate) async fn suggest<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,

@@ -19,7 +19,8 @@ fn reading<S: Store>(routes: Routes<S>) -> Routes<S> {
     let history = &[PAGES[0], PAGES[1], NOT_FOUND, ErrorCode::CommentDeleted];
     let read = Endpoint::read(Operation::Comments).needing(Capability::Comments).by(ActorRule::CommentViewer);
     routes
-        .add(read.refusing(thread), routes!(reads::thread))
+        .add(read.refusing(thread), routes!(reads::comments))
+        .add(read.refusing(thread), routes!(reads::comment_tree))
         .add(read.refusing(&PAGES), routes!(reads::comments_by))
         .add(read.refusing(&[NOT_FOUND]), routes!(reads::comment))
         .add(read.by(ActorRule::CommentOwner).refusing(history), routes!(reads::comment_history))

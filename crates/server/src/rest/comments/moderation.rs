@@ -13,7 +13,7 @@ use super::body;
 #[utoipa::path(post, path = "/v1/comments/{comment}/remove", tag = "comments",
     params(
         ("comment" = api::CommentId, Path, description = "The comment"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
+        ("Kinfolk-Actor" = Option<api::Id>, Header, description =
             "The moderator to record; without it, the service itself. An end user is itself")),
     request_body = api::CommentRemoval,
     responses((status = 204, description = DONE)))]
@@ -36,7 +36,7 @@ pub(crate) async fn remove_comment<S: Store>(
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
     params(
         ("comment" = api::CommentId, Path, description = "The comment"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
+        ("Kinfolk-Actor" = Option<api::Id>, Header, description =
             "The moderator to record; without it, the service itself. An end user is itself")),
     responses((status = 204, description = DONE)))]
 pub(crate) async fn purge_comment<S: Store>(

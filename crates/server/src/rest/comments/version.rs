@@ -1,54 +1,63 @@
-//! The version of a comment in HTTP: an entity tag in responses, `If-Match` in requests.
+//! The versions of comments in `If-Match`: an edit names the version that it is based on. Entity tags have a file of their own.
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue};
 
-use super::super::extract::header;
+use super::super::entity_tag::{ListedTags, opaque};
 use super::super::prelude::*;
 
-/// The header with a version.
-pub(crate) fn entity_tag(version: u32) -> (HeaderName, HeaderValue) {
-    let tag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are plain text");
-    (ETAG, tag)
+/// The versions that the client allows to be edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Whichever is current: `*`.
+    Any,
+    /// One of these; none of them if the tags are not those of versions.
+    Versions(Vec<u32>),
 }
 
-/// The version that the client has seen.
-pub(crate) struct Seen(pub u32);
+impl Seen {
+    /// The version to try first. No comment has version 0.
+    pub(crate) fn first(&self) -> u32 {
+        match self {
+            Self::Any => 1,
+            Self::Versions(versions) => versions.first().copied().unwrap_or(0),
+        }
+    }
+
+    /// Whether the client allows a version to be edited.
+    pub(crate) fn has(&self, version: u32) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Versions(versions) => versions.contains(&version),
+        }
+    }
+}
 
 impl<S: Store> FromRequestParts<Shared<S>> for Seen {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
-        let tag = header(&parts.headers, &IF_MATCH)?.ok_or(Error::VersionRequired)?;
-        Ok(Self(parse(tag)?))
+        let unreadable = |_| {
+            let detail = "the header If-Match must have a version in quotes, such as \"1\", or the ETag of the comment";
+            Failure(invalid(detail.to_owned()))
+        };
+        match ListedTags::of(&parts.headers, &IF_MATCH).ok_or(Error::VersionRequired)?.map_err(unreadable)? {
+            ListedTags::Any => Ok(Self::Any),
+            ListedTags::Tags(tags) => {
+                Ok(Self::Versions(tags.iter().filter_map(|tag| version(opaque(tag))).collect()))
+            }
+        }
     }
 }
 
-/// One version, in quotes. Others that a client may send would lose what it has not seen: `*` is any version, and a list is
-/// more than one.
-fn parse(text: &str) -> Result<u32> {
-    let refuse = |what: &str| {
-        invalid(format!("the header If-Match must name one version in quotes, such as \"1\": {what}"))
-    };
-    let text = text.trim();
-    if text == "*" {
-        return Err(refuse("* would edit any version"));
-    }
-    if text.starts_with("W/") {
-        return Err(refuse("a weak tag does not name one"));
-    }
-    if text.contains(',') {
-        return Err(refuse("a list names more than one"));
-    }
-    let digits = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let is_number = |text: &&str| {
-        !text.is_empty() && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let digits = digits.filter(is_number).ok_or_else(|| refuse("this is no version"))?;
-    // A number that does not fit is a version that no comment has.
-    Ok(digits.parse().unwrap_or(u32::MAX))
+/// The version that a tag begins with. What follows it says which representation of that version the client has seen, and how it
+/// was compressed: an edit replaces the body, which depends on the version alone.
+fn version(tag: &str) -> Option<u32> {
+    let end = tag.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(tag.len());
+    let (digits, rest) = tag.split_at(end);
+    let is_version = !digits.starts_with('0') && (rest.is_empty() || rest.starts_with(['.', '-', ';', ':']));
+    digits.parse().ok().filter(|_| is_version)
 }
 
 #[cfg(test)]
@@ -56,29 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_version_in_quotes() {
-        for (text, version) in [("\"1\"", 1), (" \"42\" ", 42), ("\"99999999999999\"", u32::MAX)] {
-            assert_eq!(parse(text).unwrap(), version);
+    fn a_tag_begins_with_its_version() {
+        for tag in ["42", "42.9f86d081884c7d65", "42-gzip", "42;gzip", "42.9f86d081884c7d65--gzip"] {
+            assert_eq!(version(tag), Some(42), "{tag}");
         }
-        for (text, reason) in [
-            ("*", "any version"),
-            ("W/\"1\"", "weak"),
-            ("\"1\", \"2\"", "a list"),
-            ("\"1\",", "a list"),
-            ("1", "no version"),
-            ("", "no version"),
-            ("\"", "no version"),
-            ("\"\"", "no version"),
-            ("\"0\"", "no version"),
-            ("\"01\"", "no version"),
-            ("\"+1\"", "no version"),
-            ("\"1 \"", "no version"),
-            ("\"x\"", "no version"),
-            ("'1'", "no version"),
-        ] {
-            let refused = parse(text).unwrap_err().to_string();
-            assert!(refused.contains(reason) && refused.contains("such as \"1\""), "{text}: {refused}");
+        for tag in ["", "0", "042", "+42", " 42", "42 ", "42x", "x", ".42", "99999999999999"] {
+            assert_eq!(version(tag), None, "{tag}");
         }
-        assert_eq!(entity_tag(7).1, "\"7\"");
+    }
+
+    #[test]
+    fn what_names_no_version_allows_none() {
+        let none = Seen::Versions(Vec::new());
+        assert_eq!((none.first(), none.has(0), none.has(1)), (0, false, false));
+        let some = Seen::Versions(vec![2, 5]);
+        assert_eq!((some.first(), some.has(5), some.has(1)), (2, true, false));
+        assert!(Seen::Any.has(Seen::Any.first()) && Seen::Any.has(7));
     }
 }

@@ -7,16 +7,21 @@ use axum::http::{HeaderValue, StatusCode};
 use kinfolk_api::Comment;
 use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 
+use super::super::json;
 use super::super::prelude::*;
 use super::super::writes::{self, DONE};
 use super::body;
-use super::version::{Seen, entity_tag};
+use super::version::Seen;
+
+/// How often an edit of any version is tried while others edit the same comment.
+const EDIT_ATTEMPTS_MAX: usize = 16;
 
 /// Writes a comment on a post.
 ///
 /// The same comment again under the same key is a success that changes nothing: the response is the first one's, byte for byte,
 /// with status 200, even if the comment was edited or deleted since; of a purged comment it is the tombstone. The same key with
-/// another body, post or reply is a conflict. Keys belong to their author, and are kept for 7 days at least.
+/// another body, post or reply is a conflict, also after the comment was purged. Keys belong to their author, and are kept for 7 days
+/// at least.
 ///
 /// The comments of an author, and those on a post, are rate limited. A repetition does not count against these limits, but is
 /// refused while they are exhausted.
@@ -29,10 +34,10 @@ use super::version::{Seen, entity_tag};
     responses(
         (status = 201, description = "The comment, as it is stored", body = Comment, headers(
             ("Location" = String, description = "Where the comment is"),
-            ("ETag" = String, description = "Its version, in quotes"))),
+            ("ETag" = String, description = "Names its version and this representation of it"))),
         (status = 200, description = "The comment, as it was stored before: this call repeats an earlier one", body = Comment, headers(
             ("Location" = String, description = "Where the comment is"),
-            ("ETag" = String, description = "Its version, in quotes")))))]
+            ("ETag" = String, description = "Names its version and this representation of it")))))]
 pub(crate) async fn write_comment<S: Store>(
     call: Call<S>,
     Ids([post]): Ids<1>,
@@ -66,25 +71,40 @@ pub(crate) async fn write_comment<S: Store>(
 /// Edits a comment of the actor.
 ///
 /// The comment keeps its position. The earlier body stays in its history.
+///
+/// `If-Match` names the version that the edit is based on: the `ETag` of the comment, of which only the version counts, or the
+/// version in quotes, such as `"3"`. New replies change the tag of a comment, but not its version, so they do not get in the way of
+/// an edit. Weak tags (`W/"3"`), what proxies append when they compress (`"3-gzip"`) and lists are accepted; `*` edits whatever version is current.
 #[utoipa::path(patch, path = "/v1/comments/{comment}", tag = "comments",
     params(
         ("comment" = api::CommentId, Path, description = "The comment; the actor must be its author"),
-        ("If-Match" = inline(Option<String>), Header, pattern = "^\"[1-9][0-9]*\"$", description =
-            "The current version, in quotes, as in the header `ETag`. An edit without it is refused")),
+        ("If-Match" = inline(Option<String>), Header, description =
+            "The `ETag` of the comment, or its version in quotes, such as \"3\". An edit without it is refused")),
     request_body = api::CommentEdit,
     responses((status = 200, description = "The comment, as it is now", body = Comment, headers(
-        ("ETag" = String, description = "Its version, in quotes")))))]
+        ("ETag" = String, description = "Names its version and this representation of it")))))]
 pub(crate) async fn edit_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Seen(version): Seen,
+    seen: Seen,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> RestResult {
     let body: Arc<str> = body::text(&body, &["body"])?.into();
-    let edit = CommentEdit { id, version, body };
-    let written = call.comments()?.edit_comment(Some(call.actor()?), edit, &call.seen).await?;
+    let written = edit(&call, CommentEdit { id, version: seen.first(), body }, &seen).await?;
     Ok(respond(&call, written))
+}
+
+/// Edits the current version if the client allows it: a refusal says which version that is.
+async fn edit<S: Store>(call: &Call<S>, mut edit: CommentEdit, seen: &Seen) -> Result<CommentWritten> {
+    let (threads, actor) = (call.comments()?, Some(call.actor()?));
+    for _ in 1..EDIT_ATTEMPTS_MAX {
+        match threads.edit_comment(actor, edit.clone(), &call.seen).await {
+            Err(Error::VersionConflict { current }) if seen.has(current) => edit.version = current,
+            edited => return edited,
+        }
+    }
+    threads.edit_comment(actor, edit, &call.seen).await
 }
 
 /// Deletes a comment of the actor.
@@ -102,11 +122,14 @@ pub(crate) async fn delete_comment<S: Store>(
     Ok(writes::outcome(&call, deleted))
 }
 
-/// The response with a comment, its version, and the headers of every write.
+/// The response with a comment, its entity tag, and the headers of every write.
 fn respond<S: Store>(
     call: &Call<S>,
     CommentWritten { position, comment, is_new }: CommentWritten,
 ) -> Response {
     let headers = writes::headers(call, position, is_new);
-    ([entity_tag(comment.version)], headers, Json(Comment::from(comment))).into_response()
+    let comment = Comment::from(comment);
+    let text = json::text(&comment);
+    let tag = EntityTag::of_version(comment.version, &text);
+    ([tag.header()], headers, json::written(text)).into_response()
 }

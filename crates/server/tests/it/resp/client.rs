@@ -137,6 +137,7 @@ fn show_three(frame: &Three) -> String {
         Three::VerbatimString { data, .. } => format!("={}", text(data)),
         Three::Null => "null".to_owned(),
         Three::Array { data, .. } => format!("[{}]", join(data.iter().map(show_three))),
+        Three::Push { data, .. } => format!(">[{}]", join(data.iter().map(show_three))),
         Three::Set { data, .. } => {
             let mut members: Vec<_> = data.iter().map(show_three).collect();
             members.sort();

@@ -33,6 +33,22 @@ fn redis_names() {
         ("SINTERCARD 2 following:1 following:5", "1"),
         ("SINTERCARD 1 following:1 LIMIT 2", "2"),
         ("SINTERCARD 1 following:1 LIMIT 0", "3"),
+        ("TTL following:1", "-1"),
+        ("PTTL following:2", "-2"),
+        ("EXPIRETIME followers:2", "-1"),
+        ("PEXPIRETIME followers:99", "-2"),
+        ("OBJECT ENCODING following:1", "\"hashtable\""),
+        ("OBJECT ENCODING following:2", "null"),
+        ("OBJECT REFCOUNT following:1", "1"),
+        ("MEMORY USAGE following:1", "112"),
+        ("MEMORY USAGE following:1 SAMPLES 5", "112"),
+        ("MEMORY USAGE following:2", "null"),
+        ("SRANDMEMBER following:5", "\"2\""),
+        ("SRANDMEMBER following:5 10", "[\"2\"]"),
+        ("SRANDMEMBER following:5 -3", "[\"2\", \"2\", \"2\"]"),
+        ("SRANDMEMBER following:5 0", "[]"),
+        ("SRANDMEMBER following:9", "null"),
+        ("SRANDMEMBER following:9 3", "[]"),
         ("SREM following:1 2 9", "1"),
         ("SMEMBERS followers:2", "[\"5\"]"),
         ("SREM following:1 3 4", "2"),
@@ -135,9 +151,26 @@ fn the_connection() {
         ("CLIENT GETNAME", "\"me\""),
         ("CLIENT SETINFO LIB-NAME test", "+OK"),
         ("CLIENT NO-EVICT ON", "+OK"),
+        ("CLIENT NO-TOUCH OFF", "+OK"),
+        ("CLIENT GETREDIR", "-1"),
         ("CLIENT REPLY ON", "+OK"),
-        ("AUTH anything", "+OK"),
+        (
+            "AUTH anything",
+            "-ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+             configuration is correct?",
+        ),
         ("AUTH name anything", "+OK"),
+        ("UNWATCH", "+OK"),
+        ("CONFIG GET slowlog-*", "[\"slowlog-log-slower-than\", \"10000\", \"slowlog-max-len\", \"128\"]"),
+        (
+            "COMMAND GETKEYS SINTERCARD 2 following:1 followers:2 LIMIT 1",
+            "[\"following:1\", \"followers:2\"]",
+        ),
+        ("COMMAND GETKEYS exists following:1 following:2", "[\"following:1\", \"following:2\"]"),
+        ("COMMAND GETKEYS SADD following:1 2 3", "[\"following:1\"]"),
+        ("COMMAND GETKEYS MEMORY USAGE following:1", "[\"following:1\"]"),
+        ("COMMAND GETKEYSANDFLAGS SADD following:1 2", "[[\"following:1\", [+RW, +access, +update]]]"),
+        ("COMMAND LIST FILTERBY PATTERN sc*", "[\"scard\", \"scan\"]"),
         ("CONFIG GET save appendonly", "[\"appendonly\", \"yes\", \"save\", \"\"]"),
         ("CONFIG GET *only", "[\"appendonly\", \"yes\"]"),
         ("COMMAND INFO nothing", "[null]"),
@@ -147,8 +180,8 @@ fn the_connection() {
         assert_eq!(client.call(command), reply, "{command}");
     }
     assert_eq!(client.call("COMMAND COUNT"), Command::<WatchedStore>::ALL.len().to_string());
-    assert_eq!(client.call("COMMAND").matches("[\"").count(), Command::<WatchedStore>::ALL.len());
-    assert!(client.call("CLIENT INFO").contains(" resp=2\\n"));
+    assert!(client.call("COMMAND").matches("[\"").count() > Command::<WatchedStore>::ALL.len());
+    assert!(client.call("CLIENT INFO").contains(" resp=2 "));
     let greeting = client.call("HELLO 2 SETNAME again AUTH name credential");
     assert!(greeting.starts_with("[\"server\", \"redis\", \"version\", \"7."), "{greeting}");
     assert_eq!(client.call("CLIENT GETNAME"), "\"again\"");
@@ -167,7 +200,7 @@ fn refusals_say_why() {
     let mut client = server.connect();
     for (command, reply) in [
         ("NONSENSE secret", "-ERR unknown command 'NONSENSE'; COMMAND DOCS lists the commands"),
-        ("SISMEMBER following:1", "-ERR wrong number of arguments for 'sismember'"),
+        ("SISMEMBER following:1", "-ERR wrong number of arguments for 'sismember' command"),
         ("SISMEMBER friends:1 2", "-WRONGTYPE a key must be following:ID or followers:ID"),
         ("SADD followers:1 2", "-ERR followers:ID is read-only: write to the following:ID of the follower"),
         ("FOLLOW 1 1", "-ERR a user cannot follow itself"),
@@ -208,10 +241,43 @@ fn refusals_say_why() {
             "-ERR \"x\" is not a valid id: expected a decimal integer, as this deployment uses integer ids",
         ),
         ("WATCH following:1", "-ERR WATCH is not supported"),
-        ("HELLO 4", "-ERR unsupported protocol version: there are 2 and 3"),
-        ("AFTER made-up", "+OK"),
-        ("FOLLOWS 1 2", "-ERR the consistency token was not issued by this deployment"),
+        ("HELLO 4", "-NOPROTO unsupported protocol version"),
+        ("AFTER made-up", "-ERR the consistency token was not issued by this deployment"),
         ("FOLLOWS 1 2", "0"),
+        ("CLIENT nonsense", "-ERR unknown subcommand 'nonsense'. Try CLIENT HELP."),
+        ("CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command"),
+        ("CLIENT REPLY maybe", "-ERR syntax error"),
+        ("CLIENT SETINFO LIB-NAME", "-ERR wrong number of arguments for 'client|setinfo' command"),
+        ("CLIENT SETINFO COLOUR red", "-ERR Unrecognized option 'colour'"),
+        ("CLIENT LIST TYPE odd", "-ERR Unknown client type 'odd'"),
+        ("CLIENT LIST ID x", "-ERR Invalid client ID"),
+        ("CLIENT KILL 127.0.0.1:1", "-ERR No such client"),
+        (
+            "CONFIG SET save x",
+            "-ERR CONFIG SET is not supported; settings are in the server's configuration file",
+        ),
+        ("CONFIG REWRITE", "-ERR unknown subcommand 'REWRITE'. Try CONFIG HELP."),
+        ("COMMAND nonsense", "-ERR unknown subcommand 'nonsense'. Try COMMAND HELP."),
+        ("COMMAND GETKEYS PING", "-ERR The command has no key arguments"),
+        ("COMMAND GETKEYS nonsense x", "-ERR Invalid command specified"),
+        ("COMMAND GETKEYS SADD following:1", "-ERR Invalid number of arguments specified for command"),
+        ("COMMAND GETKEYS SINTERCARD 3 following:1", "-ERR Invalid arguments specified for command"),
+        ("SLOWLOG nonsense", "-ERR unknown subcommand 'nonsense'. Try SLOWLOG HELP."),
+        ("SLOWLOG GET -2", "-ERR count should be greater than or equal to -1"),
+        ("OBJECT ENCODING", "-ERR wrong number of arguments for 'object|encoding' command"),
+        ("OBJECT ENCODING friends:1", "-WRONGTYPE a key must be following:ID or followers:ID"),
+        ("MEMORY DOCTOR", "-ERR unknown subcommand 'DOCTOR'. Try MEMORY HELP."),
+        ("MEMORY USAGE following:1 SAMPLES", "-ERR syntax error"),
+        ("SRANDMEMBER following:1 x", "-ERR value is not an integer or out of range"),
+        ("SRANDMEMBER following:1 1 2", "-ERR syntax error"),
+        (
+            "SRANDMEMBER following:1 -10001",
+            "-ERR one reply has at most 10000 members: ask for fewer, or use SSCAN",
+        ),
+        ("SCAN x", "-ERR invalid cursor"),
+        ("SCAN 0 COUNT 0", "-ERR syntax error"),
+        ("SCAN 0 LIMIT 1", "-ERR syntax error"),
+        ("PING a b", "-ERR wrong number of arguments for 'ping' command"),
     ] {
         if HAS_CONTENT || !is_of_content(command) {
             assert_eq!(client.call(command), reply, "{command}");
@@ -231,8 +297,10 @@ fn every_command_answers() {
             let words = std::iter::once(command.name).chain(arguments.iter().copied());
             client.send(&super::client::encode_words(words));
             let reply = client.reply();
-            let refused = reply.starts_with("-ERR") || reply.starts_with("-WRONGTYPE");
-            assert_eq!(reply.starts_with('-'), refused, "{} {arguments:?}: {reply}", command.name);
+            let refusals = ["-ERR", "-WRONGTYPE", "-EXECABORT"];
+            let refused = refusals.iter().any(|refusal| reply.starts_with(refusal));
+            let is_error = reply.starts_with('-') && reply.parse::<i64>().is_err();
+            assert_eq!(is_error, refused, "{} {arguments:?}: {reply}", command.name);
             if command.name != "quit" {
                 client.send(&super::client::encode("RESET"));
                 assert_eq!(client.reply(), "+RESET", "{}", command.name);

@@ -28,7 +28,7 @@ fn a_malformed_frame_ends_the_connection_after_what_came_before_it() {
         assert_eq!(client.reply(), "+PONG");
         client.reply();
         let error = client.reply();
-        assert!(error.starts_with("-ERR protocol error: "), "{malformed:?}: {error}");
+        assert!(error.starts_with("-ERR Protocol error: "), "{malformed:?}: {error}");
         client.assert_closed();
     }
 }
@@ -55,8 +55,13 @@ fn ten_thousand_members_fit_and_their_limit_is_told() {
 
 #[test]
 fn settings_bound_a_frame() {
-    let frame =
-        FrameLimits { frame_bytes_max: 1_000, bulk_bytes_max: 500, arguments_max: 5, inline_bytes_max: 50 };
+    let frame = FrameLimits {
+        frame_bytes_max: 1_000,
+        bulk_bytes_max: 500,
+        arguments_max: 5,
+        inline_bytes_max: 50,
+        is_authenticated: true,
+    };
     let settings = RespSettings { threads: 1, frame, ..RespSettings::default() };
     let server = Server::with(Setup { settings, ..Setup::default() });
     for too_large in [
@@ -67,7 +72,7 @@ fn settings_bound_a_frame() {
     ] {
         let mut client = server.connect();
         client.send(too_large.as_bytes());
-        assert!(client.reply().starts_with("-ERR protocol error: "));
+        assert!(client.reply().starts_with("-ERR Protocol error: "));
         client.assert_closed();
     }
     let mut client = server.connect();
@@ -91,18 +96,18 @@ fn client_hello() -> Vec<u8> {
 #[test]
 fn what_is_not_the_protocol_gets_one_error_and_nothing_behind_it_runs() {
     let server = Server::start();
-    let not_a_command = "-ERR protocol error: a command is an array of bulk strings, or a line of text";
+    let not_a_command = "-ERR Protocol error: a command is an array of bulk strings, or a line of text";
     let hello = client_hello();
     for (bytes, error) in [
-        (hello.as_slice(), "-ERR protocol error: this port does not use TLS"),
-        (b"\x16\x03\x01", "-ERR protocol error: this port does not use TLS"),
+        (hello.as_slice(), "-ERR Protocol error: this port does not use TLS"),
+        (b"\x16\x03\x01", "-ERR Protocol error: this port does not use TLS"),
         (b"\x00\x01\x02\x03", not_a_command),
         (b"\xff\xfe\xfd", not_a_command),
         (b"PING \x01\x02", not_a_command),
         (b"PING\xff", not_a_command),
         (b"+PONG", not_a_command),
         (b"$4\r\nPING", not_a_command),
-        (b"POST / HTTP/1.1 ", "-ERR protocol error: this is the Redis protocol, not HTTP"),
+        (b"POST / HTTP/1.1 ", "-ERR Protocol error: this is the Redis protocol, not HTTP"),
     ] {
         let mut client = server.connect();
         client.send(&[b"PING\r\n", bytes, b"\r\nSADD following:1 2\r\n"].concat());
@@ -114,7 +119,7 @@ fn what_is_not_the_protocol_gets_one_error_and_nothing_behind_it_runs() {
     // Nor does it wait for a line break that never comes.
     let mut client = server.connect();
     client.send(&hello[..5]);
-    assert_eq!(client.reply(), "-ERR protocol error: this port does not use TLS");
+    assert_eq!(client.reply(), "-ERR Protocol error: this port does not use TLS");
     client.assert_closed();
     assert_eq!(server.connect().call("SCARD following:1"), "0");
 }
@@ -130,7 +135,7 @@ fn a_web_page_can_not_speak_it() {
     ] {
         let mut client = server.connect();
         client.send(format!("{head}SADD following:1 2\r\n").as_bytes());
-        assert_eq!(client.reply(), "-ERR protocol error: this is the Redis protocol, not HTTP");
+        assert_eq!(client.reply(), "-ERR Protocol error: this is the Redis protocol, not HTTP");
         client.assert_closed();
     }
     assert_eq!(server.connect().call("SCARD following:1"), "0");

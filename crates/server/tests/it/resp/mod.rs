@@ -17,4 +17,6 @@ mod reads;
 mod server;
 mod suggestions;
 mod tls;
+mod tools;
+mod tracking;
 mod transactions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use kinfolk_core::graph::GraphSettings;
-use kinfolk_core::{Context, IdKind, Keyring, SigningKey, Store};
+use kinfolk_core::{Context, Id, IdKind, Keyring, SigningKey, Store};
 use kinfolk_server::resp::{self, RespSettings};
 use kinfolk_server::{Access, Service, ServiceSettings};
 use tokio_rustls::rustls::ServerConfig;
@@ -30,6 +30,8 @@ pub(super) struct Setup {
     pub graph: GraphSettings,
     pub access: Access,
     pub tls: Option<Arc<ServerConfig>>,
+    /// All users by number, if the store is to know them.
+    pub users: Option<Vec<Id>>,
 }
 
 impl Default for Setup {
@@ -41,6 +43,7 @@ impl Default for Setup {
             graph: GraphSettings::default(),
             access: Access::open(),
             tls: None,
+            users: None,
         }
     }
 }
@@ -63,7 +66,8 @@ impl<S: Store> Server<S> {
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let context = Context::new(Arc::new(store), keys, Context::<S>::PAGE_LIMIT_MAX);
         let settings = ServiceSettings { graph: setup.graph, ..ServiceSettings::default() };
-        let service = Service::new(context, settings, setup.access, Arc::new(Scripted::default()));
+        let administration = Scripted { users: setup.users, ..Scripted::default() };
+        let service = Service::new(context, settings, setup.access, Arc::new(administration));
         let service = Arc::new(service);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

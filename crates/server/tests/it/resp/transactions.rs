@@ -106,6 +106,10 @@ fn wrong_order_is_told() {
     assert!(client.call("WATCH following:1").starts_with("-ERR WATCH"));
     assert_eq!(client.call_all(&["PING", "EXEC"]), ["+QUEUED", "[+PONG]"]);
     assert_eq!(client.call_all(&["MULTI", "PING", "RESET", "PING"]), ["+OK", "+QUEUED", "+RESET", "+PONG"]);
+    // A refused EXEC ends its transaction.
+    let replies = client.call_all(&["MULTI", "PING", "EXEC 1", "PING"]);
+    assert_eq!([&replies[1], &replies[3]], ["+QUEUED", "+PONG"]);
+    assert!(replies[2].starts_with("-EXECABORT"), "{}", replies[2]);
 }
 
 #[test]
@@ -167,4 +171,17 @@ fn a_client_that_leaves_does_not_stop_it_half_way() {
     while other.call("SCARD following:2") == "0" {
         assert!(Instant::now() < patience, "the transaction has stopped");
     }
+}
+
+#[test]
+fn a_wrong_subcommand_is_refused_when_it_is_queued() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let replies = client.call_all(&["MULTI", "CLIENT nonsense", "CLIENT SETNAME", "CLIENT ID", "EXEC"]);
+    assert_eq!(replies[1], "-ERR unknown subcommand 'nonsense'. Try CLIENT HELP.");
+    assert_eq!(replies[2], "-ERR wrong number of arguments for 'client|setname' command");
+    assert_eq!(replies[3], "+QUEUED");
+    assert!(replies[4].starts_with("-EXECABORT "), "{replies:?}");
+    let replies = client.call_all(&["MULTI", "COMMAND", "CLIENT HELP", "EXEC"]);
+    assert!(replies[3].starts_with("[[["), "{replies:?}");
 }

@@ -134,7 +134,11 @@ impl Connection {
     /// A whole answer; an error if it breaks off.
     pub(super) fn answer(&mut self, method: &str) -> io::Result<Answer> {
         let (status, headers) = self.head()?;
-        let body = if method == "HEAD" || status == 204 { Vec::new() } else { self.body(&headers)? };
+        let body = if method == "HEAD" || status == 204 || status == 304 {
+            Vec::new()
+        } else {
+            self.body(&headers)?
+        };
         Ok(Answer { status, headers, body })
     }
 

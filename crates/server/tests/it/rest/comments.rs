@@ -120,6 +120,11 @@ fn parameters_fit_together() {
         (thread, "view=tree&replies=0".to_owned(), "limit_out_of_range"),
         (thread, "view=tree&replies=1001".to_owned(), "limit_out_of_range"),
         (thread, "view=tree&limit=0".to_owned(), "limit_out_of_range"),
+        ("/v1/posts/5/comments/tree", "order=oldest".to_owned(), "invalid_request"),
+        ("/v1/posts/5/comments/tree", "view=tree".to_owned(), "invalid_request"),
+        ("/v1/posts/5/comments/tree", "depth=51".to_owned(), "invalid_request"),
+        ("/v1/posts/5/comments/tree", "replies=0".to_owned(), "limit_out_of_range"),
+        ("/v1/posts/5/comments/tree", format!("cursor={oldest}"), "invalid_cursor"),
         (thread, "limit=0".to_owned(), "limit_out_of_range"),
         (thread, "limit=1001".to_owned(), "limit_out_of_range"),
         (thread, "limit=x".to_owned(), "invalid_request"),
@@ -143,8 +148,8 @@ fn parameters_fit_together() {
         assert_eq!(server.get(&address).refusal(), (400, code.to_owned()), "{address}");
     }
     let refused = server.get("/v1/posts/5/comments?depth=1");
-    assert!(refused.text().contains("view=tree"), "{}", refused.text());
-    for path in ["/v1/posts/7/comments", "/v1/posts/7/comments?view=tree"] {
+    assert!(refused.text().contains("/comments/tree"), "{}", refused.text());
+    for path in ["/v1/posts/7/comments", "/v1/posts/7/comments?view=tree", "/v1/posts/7/comments/tree"] {
         assert_eq!(server.get(path).refusal(), (404, "not_found".to_owned()));
     }
     assert_eq!(server.read("/v1/posts/6/comments"), json!({"items": []}));
@@ -228,6 +233,12 @@ fn a_tree_shows_what_was_asked_for() {
     assert_eq!(ids(&server.read(&on)), all[3..4]);
     let link = next(&server.get("/v1/posts/5/comments?view=tree&depth=2&replies=2&limit=1")).unwrap();
     assert!(link.starts_with("/v1/posts/5/comments?view=tree&depth=2&replies=2&limit=1&cursor="), "{link}");
+    // The tree has a path of its own; with `view=tree` it is the same.
+    let of_path = server.get("/v1/posts/5/comments/tree?depth=2&replies=2&limit=1");
+    assert_eq!(of_path.json(), page);
+    let link = next(&of_path).unwrap();
+    assert!(link.starts_with("/v1/posts/5/comments/tree?depth=2&replies=2&limit=1&cursor="), "{link}");
+    assert_eq!(server.read("/v1/posts/5/comments/tree"), server.read("/v1/posts/5/comments?view=tree"));
 }
 
 /// Whatever is asked for, what fits is there: no reader has to ask for each branch.

@@ -10,6 +10,7 @@ mod comment_writes;
 mod comments;
 mod content_changes;
 mod document;
+mod entity_tags;
 mod errors;
 mod foreign;
 mod graph;

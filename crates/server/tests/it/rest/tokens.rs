@@ -141,7 +141,7 @@ fn every_read_that_takes_a_token_waits_for_it() {
         let answer = server.request(&method.to_uppercase(), &format!("{address}{query}"), &headers, body);
         assert_eq!(answer.refusal(), (503, "not_yet_visible".to_owned()), "{method} {path}");
     }
-    assert_eq!(tried, if HAS_CONTENT { 19 } else { 12 });
+    assert_eq!(tried, if HAS_CONTENT { 20 } else { 12 });
 }
 
 #[test]
