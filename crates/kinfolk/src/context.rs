@@ -11,8 +11,16 @@ use crate::failure::UsageError;
 use crate::print::{Outcome, Print, WriteResult};
 use crate::profile::LocalProfile;
 use crate::progress::Reporter;
-use crate::settings::{Configuration, Fleet, Origin, Texts, TuningArguments};
+use crate::settings::{CommandFlag, CommandText, Configuration, Fleet, Origin, Texts, TuningArguments};
 use crate::standard_output::StandardOutput;
+
+/// The flags of single commands, and the values that they have from variables and the file.
+pub(crate) struct CommandSettings {
+    pub(crate) flags: Vec<CommandFlag>,
+    pub(crate) texts: Vec<CommandText>,
+    /// The keys of those that take effect: nothing that was typed overrides them.
+    pub(crate) applied: Vec<String>,
+}
 
 /// The context of a command.
 pub(crate) struct Context {
@@ -20,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) configuration: Configuration,
     /// The same settings as texts, with their origins.
     pub(crate) texts: Texts,
+    /// The flags of single commands.
+    pub(crate) command_settings: CommandSettings,
     /// The graph that the command uses.
     pub(crate) endpoint: Endpoint,
     /// The folder, for commands that need one.
@@ -36,7 +46,12 @@ pub(crate) struct Context {
 
 impl Context {
     /// Creates the context from the configuration.
-    pub(crate) fn new(configuration: Configuration, texts: Texts, tuning: &TuningArguments) -> Result<Self> {
+    pub(crate) fn new(
+        configuration: Configuration,
+        texts: Texts,
+        command_settings: CommandSettings,
+        tuning: &TuningArguments,
+    ) -> Result<Self> {
         require_one_profile(&configuration, &texts)?;
         let folder = LocalProfile::new(&configuration, tuning);
         let client = &configuration.client;
@@ -44,13 +59,19 @@ impl Context {
         Ok(Self {
             endpoint: endpoint(&configuration, &texts, &folder)?,
             folder,
-            token: None,
+            token: client.token.clone(),
             json: client.json,
             quiet: client.quiet,
             reporter,
             configuration,
             texts,
+            command_settings,
         })
+    }
+
+    /// Whether the flag with this key has its value from a variable or the file.
+    pub(crate) fn is_configured(&self, key: &str) -> bool {
+        self.command_settings.applied.iter().any(|applied| applied == key)
     }
 
     /// Opens the graph, which must exist, calls it and closes it.

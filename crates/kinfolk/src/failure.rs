@@ -17,6 +17,9 @@ pub(crate) struct UsageError(pub(crate) String);
 
 /// Prints a failure; returns the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        return usage(error);
+    }
     if is_broken_pipe(error) {
         // The reader of the output stopped early, as in `kinfolk export - | head`.
         return ExitCode::SUCCESS;
@@ -26,7 +29,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Prints a usage error. Help and version, which clap reports the same way, are printed unchanged.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
         // A closed stream cannot be reported.
@@ -76,7 +79,21 @@ fn usage_line(rendered: &str) -> String {
         }
         line.push_str(part.strip_prefix("error: ").unwrap_or(part));
     }
-    line + "; try 'kinfolk --help'"
+    plain(&line) + "; try 'kinfolk --help'"
+}
+
+/// The reason of the standard library for a malformed number, in other words.
+pub(crate) fn plain(message: &str) -> String {
+    let reasons = [
+        "invalid digit found in string",
+        "cannot parse integer from empty string",
+        "invalid float literal",
+        "cannot parse float from empty string",
+    ];
+    let kinds = ["a whole number", "a whole number", "a number", "a number"];
+    reasons.iter().zip(kinds).fold(message.to_owned(), |message, (reason, kind)| {
+        message.replace(reason, &format!("expected {kind}"))
+    })
 }
 
 fn print_line(message: &str) {

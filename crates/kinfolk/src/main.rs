@@ -21,21 +21,14 @@ mod standard_output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use kinfolk::input;
-
-use crate::cli::Arguments;
 
 /// Import and the writer of a store allocate from several threads at once.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return failure::usage(&error),
-    };
-    match arguments.run() {
+    match cli::run() {
         Ok(outcome) => outcome.into(),
         Err(error) => failure::report(&error),
     }

@@ -8,6 +8,7 @@ use std::io::{BufRead, Read};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
+use kinfolk_api::WriteOutcome;
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Graph, Receipt};
 use kinfolk_core::{Error, Frontier, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,7 +16,6 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::prelude::*;
 use crate::client::LocalGraph;
-use crate::failure::UsageError;
 
 /// The maximum number of lines in flight.
 const OUTSTANDING_MAX: usize = 1_024;
@@ -30,15 +30,15 @@ const LINE_LEN_MAX: usize = 4_096;
     ok changed TOKEN\n  \
     ok unchanged TOKEN\n  \
     error CODE message\n\n\
+    With --json, each acknowledgement is a JSON document on its own line:\n  \
+    {\"changed\":true,\"token\":\"TOKEN\"}\n  \
+    {\"error\":{\"code\":\"CODE\",\"message\":\"message\"}}\n\n\
     The exit status is 1 if any line failed. The graph is created if there is none.\n\
     SIGTERM and SIGINT act like the end of the input.")]
 pub(crate) struct Apply {}
 
 impl Apply {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        if context.json {
-            return Err(UsageError("apply prints lines; leave out --json".to_owned()).into());
-        }
         let mut graph = LocalGraph::open_or_create(context.folder_only()?)?;
         context.token.as_deref().map_or(Ok(()), |token| graph.see(token))?;
         let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
@@ -47,7 +47,8 @@ impl Apply {
         let pump = async {
             let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
             let seen = graph.seen.clone();
-            Pump::new(&graph.graph, receiver, signals, context.stdout(), seen).run().await
+            let printer = Acknowledgements { out: context.stdout(), json: context.json };
+            Pump::new(&graph.graph, receiver, signals, printer, seen).run().await
         };
         // Without a cooperative budget: a write that yields before it reaches the store's queue would lose its turn.
         let outcome = graph.run(tokio::task::unconstrained(pump));
@@ -119,14 +120,20 @@ struct Pump<'a, S, W> {
     signals: [Signal; 2],
     input_ended: bool,
     pending: VecDeque<Pending<'a>>,
-    out: W,
+    out: Acknowledgements<W>,
     outcome: Outcome,
     /// What the caller has seen: its token, and what was acknowledged to it.
     seen: Frontier,
 }
 
 impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
-    fn new(graph: &'a Graph<S>, lines: Receiver<Line>, signals: [Signal; 2], out: W, seen: Frontier) -> Self {
+    fn new(
+        graph: &'a Graph<S>,
+        lines: Receiver<Line>,
+        signals: [Signal; 2],
+        out: Acknowledgements<W>,
+        seen: Frontier,
+    ) -> Self {
         let pending = VecDeque::with_capacity(OUTSTANDING_MAX);
         Self { graph, lines, signals, input_ended: false, pending, out, outcome: Outcome::Done, seen }
     }
@@ -147,11 +154,11 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
                     self.acknowledge(result)?;
                 }
                 Some(Poll::Pending) => {
-                    self.out.flush()?;
+                    self.out.out.flush()?;
                     return Poll::Pending;
                 }
                 None => {
-                    self.out.flush()?;
+                    self.out.out.flush()?;
                     return if self.input_ended { Poll::Ready(Ok(())) } else { Poll::Pending };
                 }
             }
@@ -200,13 +207,56 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
             Ok(Receipt { position, changed }) => {
                 self.seen.advance(position);
                 let token = self.graph.context.token(self.seen.clone());
-                let changed = if changed.contains(&true) { "changed" } else { "unchanged" };
-                writeln!(self.out, "ok {changed} {token}")
+                self.out.write(&Acknowledgement::Written(WriteOutcome {
+                    changed: changed.contains(&true),
+                    token,
+                }))
             }
             Err(error) => {
                 self.outcome = Outcome::No;
                 let message = error.to_string().replace(['\n', '\r'], " ");
-                writeln!(self.out, "error {} {message}", error.code().name())
+                self.out.write(&Acknowledgement::Refused {
+                    error: LineError { code: error.code().name(), message },
+                })
+            }
+        }
+    }
+}
+
+/// The response to one line.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Acknowledgement {
+    Written(WriteOutcome),
+    Refused { error: LineError },
+}
+
+#[derive(Serialize)]
+struct LineError {
+    code: &'static str,
+    message: String,
+}
+
+/// Prints acknowledgements, a line each.
+struct Acknowledgements<W> {
+    out: W,
+    json: bool,
+}
+
+impl<W: Write> Acknowledgements<W> {
+    fn write(&mut self, acknowledgement: &Acknowledgement) -> io::Result<()> {
+        let out = &mut self.out;
+        if self.json {
+            serde_json::to_writer(&mut *out, acknowledgement)?;
+            return writeln!(out);
+        }
+        match acknowledgement {
+            Acknowledgement::Written(WriteOutcome { changed: true, token }) => {
+                writeln!(out, "ok changed {token}")
+            }
+            Acknowledgement::Written(WriteOutcome { token, .. }) => writeln!(out, "ok unchanged {token}"),
+            Acknowledgement::Refused { error: LineError { code, message } } => {
+                writeln!(out, "error {code} {message}")
             }
         }
     }

@@ -16,7 +16,7 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     after: Option<String>,
     /// Maximum number of changes
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     limit: u16,
 }
 

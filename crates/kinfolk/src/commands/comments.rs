@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::prelude::*;
 use crate::client::OPERATOR;
+use crate::failure::UsageError;
 use crate::print::excerpt;
 
 /// The width of the time and the id before a comment.
@@ -22,7 +23,8 @@ const MARGIN: usize = 24 + 2 + 36 + 2;
     of a tree, ends with the cursor of the rest.")]
 pub(crate) struct Comments {
     /// The post
-    #[arg(value_parser = parse_id, required_unless_present = "by")]
+    // Not required for clap, which does not see a --by that comes from the configuration.
+    #[arg(value_parser = parse_id)]
     post: Option<Id>,
     /// List a user's own comments instead, newest first
     #[arg(long, value_name = "USER", value_parser = parse_id, conflicts_with_all = ["post", "order", "tree"])]
@@ -34,22 +36,37 @@ pub(crate) struct Comments {
     #[arg(long)]
     tree: bool,
     /// Maximum depth of replies in a tree [default: 3]
-    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u8).range(0..=50))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     depth: Option<u8>,
     /// Maximum number of replies to each comment in a tree [default: 3]
-    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     replies: Option<u16>,
     #[command(flatten)]
     pages: PageArguments,
 }
 
 impl Comments {
+    /// A depth or a number of replies that is typed needs a tree, which clap does not see if it comes from the configuration.
+    fn require_tree(&self, context: &Context) -> Result<()> {
+        let is_typed = |key, is_present| is_present && !context.is_configured(key);
+        let is_of_tree = is_typed("comments.depth", self.depth.is_some())
+            || is_typed("comments.replies", self.replies.is_some());
+        if is_of_tree && !self.tree {
+            return Err(UsageError("--depth and --replies need --tree".to_owned()).into());
+        }
+        Ok(())
+    }
+
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        self.require_tree(context)?;
         match (self.by, self.post) {
             (Some(author), _) => self.print_by(author, context),
             (None, Some(post)) if self.tree => self.print_tree(post, context),
             (None, Some(post)) => self.print_list(post, context),
-            (None, None) => unreachable!("clap requires one of them"),
+            (None, None) => {
+                let message = "the post is missing; name it, or a user with --by USER";
+                Err(UsageError(message.to_owned()).into())
+            }
         }
     }
 

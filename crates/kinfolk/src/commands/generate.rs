@@ -26,7 +26,7 @@ const REPORT_EDGES: u64 = 65_536;
     extra users beyond --users follow large accounts only."
 )]
 pub(crate) struct Generate {
-    /// The file to write, as in export; '-' is standard output
+    /// The file to write, as in export; '-' is standard output, with --json an object per line
     file: PathBuf,
     /// Exact number of edges
     #[arg(long, value_name = "N")]
@@ -54,7 +54,7 @@ impl Generate {
         let generated = graph.edges().map_err(|impossible| UsageError(impossible.to_string()))?;
         let could_not = || could_not_write(&self.file);
         let (format, table) = (format_of(&self.file), Edges { ids: IdKind::Integer, since: false });
-        let out = OutputFile::create(&self.file).with_context(could_not)?;
+        let out = OutputFile::create_rows(&self.file, context.json).with_context(could_not)?;
         let mut encoder = Encoder::new(out, format, table).with_context(could_not)?;
         for (edge, count) in generated.zip(0_u64..) {
             encoder.write(&EdgeRow { edge, since: Timestamp::MIN }).with_context(could_not)?;

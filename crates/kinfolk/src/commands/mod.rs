@@ -20,7 +20,6 @@ mod dismiss;
 mod edit_comment;
 mod export;
 mod feed;
-#[cfg_attr(not(feature = "fleet"), path = "without_fleet.rs")]
 mod fleet;
 mod follow;
 mod followers;
@@ -39,7 +38,6 @@ mod purge_comment;
 mod remove_comment;
 mod restore;
 mod serve;
-#[cfg_attr(not(feature = "fleet"), path = "shards_without_fleet.rs")]
 mod shards;
 mod suggest;
 mod suggestions;

@@ -13,7 +13,7 @@ const PAGE_LIMIT_MAX: u16 = 1_000;
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
     /// Maximum number of entries
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=i64::from(PAGE_LIMIT_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=i64::from(PAGE_LIMIT_MAX)))]
     limit: u16,
     /// Continue after the previous page
     // One cursor in 64 starts with a hyphen.

@@ -29,7 +29,7 @@ pub(crate) struct Suggest {
     ranking: Option<Ranking>,
     /// Maximum number of followees of a user to consider, the most recent ones; 0 for all
     /// [default: suggest.batch_per_node]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "batch-per-node", alias = "per-node", value_name = "N")]
     per_node: Option<u32>,
     /// Number of suggestions to store for each user [default: suggest.keep]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]

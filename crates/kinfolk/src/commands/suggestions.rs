@@ -16,7 +16,7 @@ pub(crate) struct Suggestions {
     #[arg(value_parser = parse_id)]
     id: Id,
     /// Maximum number of suggestions
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
     limit: u16,
 }
 

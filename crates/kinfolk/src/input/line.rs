@@ -49,7 +49,7 @@ impl LineParser {
     #[inline]
     pub(crate) fn quick(&self, text: &[u8]) -> Option<(ParsedEdge, usize)> {
         let separator = self.separator?.byte;
-        if self.rules.ids != IdKind::Integer {
+        if self.rules.ids == Some(IdKind::Uuid) {
             return None;
         }
         let (follower, end) = decimal(text, 0)?;
@@ -135,9 +135,8 @@ impl LineParser {
                 separator.name
             ));
         }
-        let id = |name: &str, text: &[u8]| {
-            self.rules.ids.parse_bytes(text).map_err(|error| format!("{name} {error}"))
-        };
+        let id =
+            |name: &str, text: &[u8]| self.rules.parse_id(text).map_err(|error| format!("{name} {error}"));
         let edge = Edge { follower: id("follower", follower)?, followee: id("followee", followee)? };
         let since = since.map(|text| self.since(text)).transpose()?;
         Ok((edge, since))

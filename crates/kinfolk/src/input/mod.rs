@@ -12,7 +12,7 @@ mod source;
 use std::fmt;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{Error, IdKind, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Timestamp};
 
 pub use lines::LineReader;
 pub use parquet::{Expected, expect as expect_parquet, read as read_parquet, rows as parquet_rows};
@@ -24,8 +24,8 @@ const SINCE_AHEAD_MILLIS: u64 = 5 * 60 * 1_000;
 /// The rules for valid edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The kind of ids of the graph.
-    pub ids: IdKind,
+    /// The kind of ids of the graph; either, if it is not known.
+    pub ids: Option<IdKind>,
     /// A later `since` is malformed.
     pub since_max: Timestamp,
 }
@@ -33,7 +33,24 @@ pub struct Rules {
 impl Rules {
     /// The rules as of now.
     pub fn new(ids: IdKind, now: Timestamp) -> Self {
-        Self { ids, since_max: now.plus_millis(SINCE_AHEAD_MILLIS) }
+        Self { ids: Some(ids), since_max: now.plus_millis(SINCE_AHEAD_MILLIS) }
+    }
+
+    /// The rules for a graph that is elsewhere: the kind of ids and the clock are for its server to compare.
+    pub fn elsewhere() -> Self {
+        Self { ids: None, since_max: Timestamp::MAX }
+    }
+
+    /// Parses an id. The error says why not.
+    fn parse_id(self, text: &[u8]) -> Result<Id, String> {
+        if let Some(kind) = self.ids {
+            return kind.parse_bytes(text).map_err(|error| error.to_string());
+        }
+        let parsed = IdKind::Integer.parse_bytes(text).or_else(|_| IdKind::Uuid.parse_bytes(text));
+        parsed.map_err(|_| {
+            let shown: String = String::from_utf8_lossy(text).chars().take(40).collect();
+            format!("{shown:?} is not an id; an id is an integer from 0 to 2^63 - 1 or a UUID")
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{Id, Timestamp};
+use kinfolk_core::{Id, IdKind, Timestamp};
 
 use super::line::{parse_since, require_not_ahead};
 use super::{Location, Rules, Sink, Stop};
@@ -251,10 +251,10 @@ fn id(name: &str, value: Value<'_>, rules: Rules) -> Result<Id, String> {
         Value::Integer(integer) => {
             let integer = u64::try_from(integer).map_err(|_| format!("{name} {integer} is negative"))?;
             let id = Id::Integer(integer);
-            rules.ids.require(id).map_err(|error| format!("{name} {error}"))?;
+            rules.ids.unwrap_or(IdKind::Integer).require(id).map_err(|error| format!("{name} {error}"))?;
             Ok(id)
         }
-        Value::Text(text) => rules.ids.parse_bytes(text).map_err(|error| format!("{name} {error}")),
+        Value::Text(text) => rules.parse_id(text).map_err(|error| format!("{name} {error}")),
     }
 }
 

@@ -2,12 +2,13 @@
 //! renamed.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use super::json_lines::JsonLines;
 use crate::interrupt::register_temporary;
 use crate::standard_output::StandardOutput;
 
@@ -20,6 +21,16 @@ pub(crate) enum OutputFile {
 }
 
 impl OutputFile {
+    /// Starts a file of rows; `-` is standard output, where `json` makes CSV lines of JSON.
+    pub(crate) fn create_rows(path: &Path, json: bool) -> io::Result<Self> {
+        if json && path == Path::new("-") {
+            // The lines are written in small pieces.
+            let out = BufWriter::with_capacity(64 << 10, StandardOutput::new());
+            return Ok(Self::Direct(Box::new(JsonLines::new(out))));
+        }
+        Self::create(path)
+    }
+
     /// Starts a file; `-` is standard output.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {

@@ -1,10 +1,11 @@
 //! Writes tables as CSV, plain or compressed, or as Parquet, to a stream or a file. `edges` and `comments` define their
-//! columns.
+//! columns. On standard output, CSV can become lines of JSON.
 
 mod comments;
 mod csv;
 mod edges;
 mod file;
+mod json_lines;
 mod new_file;
 mod parquet;
 mod table;

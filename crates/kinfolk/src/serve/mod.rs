@@ -126,6 +126,8 @@ impl<P: Profile> Server<P> {
         let Listeners { http: http_listener, resp: resp_listener } = listeners;
         let mut protocols = Protocols::start_rest(&configuration, http_listener, tls, Arc::clone(&door))?;
 
+        let loading = resp_listener.as_ref().map(|listener| protocols.start_loading(listener)).transpose()?;
+
         let began = Instant::now();
         let store = tokio::select! {
             store = load(profile.clone()) => store?,
@@ -137,8 +139,9 @@ impl<P: Profile> Server<P> {
         let is_open = access.is_open();
         let service = service(&profile, access, &store);
         door.open(Arc::clone(&service));
-        if let Some(listener) = resp_listener {
-            protocols.start_resp(&configuration, listener, Arc::clone(&service))?;
+        if let (Some(listener), Some(loading)) = (resp_listener, loading) {
+            let waiting = loading.finish().await;
+            protocols.start_resp(&configuration, listener, waiting, Arc::clone(&service))?;
         }
         // It serves already, but may have to wait for others before it is ready.
         let background = tokio::select! {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kinfolk_core::{IdKind, Store};
-use kinfolk_server::resp::{self, RespSettings};
+use kinfolk_server::resp::{self, Loading, RespSettings, Waiting};
 use kinfolk_server::rest::{self, RestSettings};
 use kinfolk_server::{
     Access, AccessSettings, Door, LimitSettings, Protocol, Service, SharedBudgets, Tls, TlsSettings,
@@ -139,11 +139,18 @@ impl Protocols {
         Ok(Self { tls, stop, parts, reloads: JoinSet::new() })
     }
 
-    /// Starts the Redis protocol.
+    /// Replies on the port of the Redis protocol that the store is loading.
+    pub(crate) fn start_loading(&self, listener: &std::net::TcpListener) -> Result<Loading> {
+        let tls = self.tls.as_ref().map(|tls| tls.server_config(Protocol::Resp)).transpose()?;
+        Ok(Loading::start(listener, tls)?)
+    }
+
+    /// Starts the Redis protocol, also for connections that were opened while the store was loading.
     pub(crate) fn start_resp<S: Store>(
         &mut self,
         configuration: &Configuration,
         listener: std::net::TcpListener,
+        waiting: Waiting,
         service: Arc<Service<S>>,
     ) -> Result<()> {
         let defaults = RespSettings::default();
@@ -152,6 +159,7 @@ impl Protocols {
             connections_max: configuration.resp.connections.0,
             service_connections_max: configuration.resp.key_connections.0,
             user_connections_max: configuration.resp.user_connections.0,
+            tracking_items_max: configuration.resp.tracked_reads.0,
             memory_bytes_max: configuration.resp.memory.0 as usize,
             service_memory_bytes_max: configuration.resp.key_memory.0 as usize,
             user_memory_bytes_max: configuration.resp.user_memory.0 as usize,
@@ -159,6 +167,8 @@ impl Protocols {
             idle_max: configuration.resp.idle_timeout.map(|timeout| timeout.0).filter(|max| !max.is_zero()),
             unfinished_max: configuration.resp.unfinished_timeout.0,
             drain_max: configuration.server.grace.0,
+            slow_log_threshold: Some(configuration.resp.slow_threshold.0).filter(|min| !min.is_zero()),
+            slow_log_length: configuration.resp.slow_commands.0,
             trace_sample: configuration
                 .tracing
                 .otlp_endpoint
@@ -167,7 +177,8 @@ impl Protocols {
             ..defaults
         };
         let tls_config = self.tls.as_ref().map(|tls| tls.server_config(Protocol::Resp)).transpose()?;
-        let resp = resp::run(listener, tls_config, service, settings, self.stop.clone());
+        let stop = self.stop.clone();
+        let resp = resp::run_after_loading(listener, waiting, tls_config, service, settings, stop);
         self.parts.start("the Redis protocol", async { Ok(resp.await?) });
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! A value comes from a flag, else from the environment, else from the file, else it is the default. [`Texts`] reads all
 //! of them once; [`Configuration`] has the parsed values.
 
+mod commands;
 mod connection;
 mod file;
 mod print;
@@ -15,12 +16,13 @@ mod value;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-pub(crate) use print::{effective, reference};
+pub(crate) use commands::{CommandFlag, CommandText, apply, complete, read as read_command_texts};
+pub(crate) use file::ConfigurationFile;
+pub(crate) use print::{Effective, Reference};
 pub(crate) use service::bound;
 pub(crate) use store::TuningArguments;
 pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
@@ -120,6 +122,8 @@ impl Setting {
             .value_parser(move |text: &str| canonical(text))
             .global(self.reach == Reach::Everywhere);
         let argument = if self.flag == "quiet" { argument.short('q') } else { argument };
+        // One token in 64 starts with a hyphen.
+        let argument = argument.allow_hyphen_values(self.flag == "token");
         if self.switch {
             argument
                 .value_name("BOOL")
@@ -154,29 +158,26 @@ impl Texts {
     /// Reads all sources. `flags` are the ones on the command line.
     pub(crate) fn read(
         flags: &Flags,
-        file: Option<&Path>,
+        file: &ConfigurationFile,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self> {
-        let from_file = file::read(file, Path::new(FILE))?;
         let mut texts = HashMap::with_capacity(SETTINGS.len());
         for setting in SETTINGS {
             let key = setting.key();
             let found = if let Some(text) = flags.0.get(setting.flag) {
                 SettingText { text: text.clone(), origin: Origin::Flag(setting.flag.to_owned()) }
-            } else if let Some(text) = variable(&setting.variable()) {
+            } else if let Some(text) = variable_text(&setting.variable(), &variable)? {
                 let name = setting.variable();
-                let text = text.into_string().map_err(|_| UsageError(format!("{name} is not UTF-8")))?;
                 let canonical = (setting.canonical)(&text).map_err(|reason| {
                     let shown =
                         if setting.reach == Reach::Nowhere { String::new() } else { format!(" '{text}'") };
                     UsageError(format!("{name}: invalid value{shown}: {reason}"))
                 })?;
                 SettingText { text: canonical, origin: Origin::Environment(name) }
-            } else if let Some(FileText { text, location }) = from_file.get(&key) {
+            } else if let Some(FileText { text, location }) = file.texts.get(&key) {
                 let canonical = (setting.canonical)(text)
                     .map_err(|reason| UsageError(format!("{location}: {key} is invalid: {reason}")))?;
-                let origin = if file.is_some() { Origin::File } else { Origin::FoundFile };
-                SettingText { text: canonical, origin: origin(location.clone()) }
+                SettingText { text: canonical, origin: file.origin(location) }
             } else {
                 let default = (setting.canonical)(setting.default);
                 let text = default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}"));
@@ -199,6 +200,12 @@ impl Texts {
     fn get(&self, section: &str, name: &str) -> &SettingText {
         self.0.get(&format!("{section}.{name}")).expect("all settings were read")
     }
+}
+
+/// The text of a variable, if it is set.
+fn variable_text(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<String>> {
+    let text = variable(name).map(OsString::into_string).transpose();
+    text.map_err(|_| UsageError(format!("{name} is not UTF-8")).into())
 }
 
 /// The settings on the command line.
@@ -261,13 +268,14 @@ mod tests {
     use toml::de::DeTable;
 
     use super::*;
+    use crate::print::Print;
 
     fn texts(flags: &[(&'static str, &str)], variables: &[(&str, &str)], file: &str) -> Result<Texts> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("k.toml");
         std::fs::write(&path, file).unwrap();
         let flags = Flags(flags.iter().map(|(flag, text)| (*flag, (*text).to_owned())).collect());
-        Texts::read(&flags, Some(&path), |name| {
+        Texts::read(&flags, &ConfigurationFile::read(Some(&path), &[])?, |name| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, text)| text.into())
         })
     }
@@ -329,10 +337,15 @@ mod tests {
         let configuration = Configuration::from_texts(&read).unwrap();
         let names: Vec<&String> = configuration.fleet.hosts.0.keys().collect();
         assert_eq!(names, ["a", "b"]);
-        for shown in [effective(&read), format!("{read:?}"), format!("{configuration:?}")] {
+        let effective = Effective::new(&read, &[]);
+        let json = serde_json::to_string(&effective).unwrap();
+        assert!(json.contains(r#""value":{"a":"postgres://me:***@db/a","b":"#), "{json}");
+        let mut printed = Vec::new();
+        effective.write_text(&mut printed).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        for shown in [&printed, &json, &format!("{read:?}"), &format!("{configuration:?}")] {
             assert!(!shown.contains("hunter2"), "{shown}");
         }
-        let printed = effective(&read);
         assert!(printed.contains("hosts = { \"a\" = \"postgres://me:***@db/a\", "), "{printed}");
         assert!(DeTable::parse(&printed).is_ok(), "{printed}");
         let variables = [("KINFOLK_FLEET_HOSTS", "a=postgres://me:hunter2@db/a; hunter2")];

@@ -54,10 +54,10 @@ impl Suggest {
         SuggestionRunRequest {
             bounds: WalkBounds {
                 per_node: bound(self.batch_per_node),
-                results: self.keep.0.min(WalkBounds::RESULTS_MAX),
+                results: (self.keep.0 as usize).min(WalkBounds::RESULTS_MAX),
                 ranking: self.ranking,
             },
-            threads: self.threads.map_or_else(cores, |threads| threads.0),
+            threads: self.threads.map_or_else(cores, |threads| threads.0 as usize),
             afresh: false,
         }
     }

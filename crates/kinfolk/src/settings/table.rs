@@ -176,6 +176,8 @@ settings! {
         key_connections: Count = "10000", "resp-key-connections", "N", Server;
         /// Maximum number of connections of one end user
         user_connections: Count = "100", "resp-user-connections", "N", Server;
+        /// Reads of clients with a cache (CLIENT TRACKING) that are remembered; beyond that, keys are invalidated early
+        tracked_reads: Count = "1000000", "resp-tracked-reads", "N", Server;
         /// Memory for incomplete commands, open transactions and unread replies of all connections
         memory: Bytes = "512 MiB", "resp-memory", "BYTES", Server;
         /// Maximum part of it for the connections of services whose keys have the same name
@@ -188,6 +190,10 @@ settings! {
         idle_timeout: Option<Span> = "", "resp-idle-timeout", "TIME", Server;
         /// Maximum time for a command to arrive and for a transaction to stay open
         unfinished_timeout: Span = "60 s", "resp-unfinished-timeout", "TIME", Server;
+        /// How long a command takes that SLOWLOG shows; 0 for none
+        slow_threshold: Span = "10 ms", "resp-slow-threshold", "TIME", Server;
+        /// Maximum number of commands that SLOWLOG shows
+        slow_commands: Count = "128", "resp-slow-commands", "N", Server;
     }
     /// The server process.
     server: Server {
@@ -268,9 +274,9 @@ settings! {
         /// Which suggestions are stored, and their order: count, jaccard or adamic-adar
         ranking: Ranking = "count", "suggest-ranking", "RANKING", Server;
         /// Number of suggestions stored per user
-        keep: Count = "100", "suggest-keep", "N", Server;
+        keep: Within<1, 1_000> = "100", "suggest-keep", "N", Server;
         /// Threads for the computation for all users [default: one per core]
-        threads: Option<Count> = "", "suggest-threads", "N", Server;
+        threads: Option<Within<1, 256>> = "", "suggest-threads", "N", Server;
     }
     /// Home feeds: [how they work](README.md#posts-and-feeds).
     feed: Feed {
@@ -327,10 +333,12 @@ settings! {
         api_key_file: Option<PathBuf> = "", "api-key-file", "FILE", Everywhere;
         /// The certificates to trust, as PEM, instead of the default authorities
         ca_file: Option<PathBuf> = "", "ca-file", "FILE", Everywhere;
-        /// Print the result as one JSON document
+        /// Print the result as JSON: one document, or one in each line
         json: bool = "false", "json", "", Everywhere;
         /// Print no progress and no hints
         quiet: bool = "false", "quiet", "", Everywhere;
+        /// Show at least the writes that this token covers; tokens that are printed cover it too
+        token: Option<String> = "", "token", "TOKEN", Everywhere;
         /// Interval between progress lines when standard error is not a terminal
         progress_every: Span = "3 s", "progress-every", "TIME", Everywhere;
     }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kinfolk::input::{format_of, parquet_rows};
@@ -11,6 +10,7 @@ use kinfolk_client::blocking;
 use kinfolk_core::IdKind;
 use kinfolk_core::bulk::Progress;
 
+use super::ExportFile;
 use crate::output::{Comments, Edges, OutputFile, Stream, Table, could_not_write};
 use crate::progress::Reporter;
 
@@ -20,7 +20,7 @@ const UNREADABLE: &str = "could not read the server's response";
 pub(super) fn write(
     server: &blocking::Client,
     content: ExportContent,
-    file: &Path,
+    file: ExportFile<'_>,
     reporter: &Reporter,
 ) -> Result<Option<u64>> {
     // The kind of ids does not matter for the names of the columns.
@@ -29,11 +29,11 @@ pub(super) fn write(
         ExportContent::Edges => Edges { ids, since: true }.header(),
         ExportContent::Comments => Comments { ids }.header(),
     };
-    let could_not = || could_not_write(file);
-    let format = format_of(file);
+    let could_not = || could_not_write(file.path);
+    let format = format_of(file.path);
     let wire = if format == FileFormat::Parquet { format } else { FileFormat::Csv };
     let input = server.export(content, wire)?;
-    let out = OutputFile::create(file).with_context(could_not)?;
+    let out = OutputFile::create_rows(file.path, file.json).with_context(could_not)?;
     if format == FileFormat::Parquet {
         return copy_parquet(input, out).with_context(could_not);
     }

@@ -26,7 +26,7 @@ use crate::progress::Reporter;
     Edges are sorted by follower, then followee; comments by parent, then by age. Comments that are not active are\n\
     included, with their bodies unless they were purged. The file appears when it is complete.")]
 pub(crate) struct Export {
-    /// The file to write; '-' is standard output
+    /// The file to write; '-' is standard output, with --json an object per line
     file: PathBuf,
     /// Write all comments instead of all edges
     #[arg(long)]
@@ -37,7 +37,7 @@ impl Export {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let begin = Instant::now();
-        let (file, reporter) = (self.file.as_path(), &context.reporter);
+        let (file, reporter) = (ExportFile { path: &self.file, json: context.json }, &context.reporter);
         let content = if self.comments { ExportContent::Comments } else { ExportContent::Edges };
         let count = context.call(|client| match client {
             Client::Local(graph) => write(graph, content, file, reporter).map(Some),
@@ -52,10 +52,23 @@ impl Export {
     }
 }
 
-fn write(graph: &LocalGraph, content: ExportContent, file: &Path, reporter: &Reporter) -> Result<u64> {
-    let could_not = || could_not_write(file);
-    let out = OutputFile::create(file).with_context(could_not)?;
-    let request = ExportRequest { content, format: format_of(file) };
+/// The file to write.
+#[derive(Clone, Copy)]
+struct ExportFile<'a> {
+    path: &'a Path,
+    /// Whether standard output gets lines of JSON instead of CSV.
+    json: bool,
+}
+
+fn write(
+    graph: &LocalGraph,
+    content: ExportContent,
+    file: ExportFile<'_>,
+    reporter: &Reporter,
+) -> Result<u64> {
+    let could_not = || could_not_write(file.path);
+    let out = OutputFile::create_rows(file.path, file.json).with_context(could_not)?;
+    let request = ExportRequest { content, format: format_of(file.path) };
     let exported = bulk::export(&graph.store, request, out, &|progress| reporter.report(progress));
     let exported = exported.with_context(could_not)?;
     exported.out.commit().with_context(could_not)?;

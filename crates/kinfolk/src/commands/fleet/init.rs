@@ -3,20 +3,8 @@
 use std::num::NonZeroU16;
 
 use super::super::prelude::*;
+use super::arguments::Init;
 use crate::profile::fleet::{FleetProfile, Initialized};
-
-/// Create a fleet on the databases of the configuration
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk fleet init --config fleet.toml --shards 256 --ids integer\n\n\
-    The databases must exist and be empty; the shards are spread over the hosts of fleet.hosts. Neither the number of\n\
-    shards nor the kind of ids (--ids) can be changed later. An interrupted run can be repeated.\n\n\
-    Where there is a fleet already, its schemas are brought to the version of this program, and hosts that are new in\n\
-    fleet.hosts are added without shards: see 'kinfolk shards balance'.")]
-pub(crate) struct Init {
-    /// Number of logical shards, at most 512
-    #[arg(long, value_name = "N", default_value = "256")]
-    shards: NonZeroU16,
-}
 
 impl Init {
     pub(crate) fn run(self, context: &Context, profile: &FleetProfile) -> Result<Outcome> {

@@ -1,34 +1,25 @@
 //! `fleet`: creates, shows, restores and warms the deployment that the section fleet of the configuration names.
 
+mod arguments;
+#[cfg(feature = "fleet")]
 mod init;
+#[cfg(feature = "fleet")]
 mod new_epoch;
+#[cfg(feature = "fleet")]
 mod sets;
+#[cfg(feature = "fleet")]
 mod status;
 
-use clap::Subcommand;
+pub(crate) use arguments::Fleet;
 
 use super::prelude::*;
-use crate::profile::fleet::FleetProfile;
 
-/// Create a fleet of PostgreSQL databases, show its state, begin a new epoch, or warm its cache
-#[derive(Debug, Args)]
-pub(crate) struct Fleet {
-    #[command(subcommand)]
-    command: FleetCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum FleetCommand {
-    Init(init::Init),
-    Status(status::Status),
-    NewEpoch(new_epoch::NewEpoch),
-    SaveSets(sets::SaveSets),
-    Warm(sets::Warm),
-}
-
+#[cfg(feature = "fleet")]
 impl Fleet {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        let profile = FleetProfile::required(context)?;
+        use arguments::FleetCommand;
+
+        let profile = crate::profile::fleet::FleetProfile::required(context)?;
         match self.command {
             FleetCommand::Init(command) => command.run(context, &profile),
             FleetCommand::Status(command) => command.run(context, &profile),
@@ -36,5 +27,12 @@ impl Fleet {
             FleetCommand::SaveSets(command) => command.run(context, &profile),
             FleetCommand::Warm(command) => command.run(context, &profile),
         }
+    }
+}
+
+#[cfg(not(feature = "fleet"))]
+impl Fleet {
+    pub(crate) fn run(self, _: &Context) -> Result<Outcome> {
+        anyhow::bail!(crate::context::BUILT_WITHOUT_FLEET)
     }
 }

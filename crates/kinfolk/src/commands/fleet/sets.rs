@@ -2,23 +2,13 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
 
 use anyhow::Context as _;
 
 use super::super::prelude::*;
+use super::arguments::{SaveSets, Warm};
 use crate::output::write_new_file;
 use crate::profile::fleet::{FleetProfile, Warmed};
-
-/// Write the following sets of all users to a file, for 'fleet warm'
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk fleet save-sets --config fleet.toml sets\n\n\
-    The file is for this fleet and its current epoch. It is useful until a shard has had 200,000 changes since, or its\n\
-    log was trimmed past that point. An existing file is never replaced.")]
-pub(crate) struct SaveSets {
-    /// The file to create
-    file: PathBuf,
-}
 
 impl SaveSets {
     pub(crate) fn run(self, context: &Context, profile: &FleetProfile) -> Result<Outcome> {
@@ -43,17 +33,6 @@ impl Print for Saved {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "saved {} following sets to {}", grouped(self.sets), self.file)
     }
-}
-
-/// Put the following sets of a file into Redis
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk fleet warm --config fleet.toml sets\n\n\
-    For a Redis that is empty: the shards are spared from reading every set again. Processes that project bring the\n\
-    changes since the file was made. Sets that are older than what Redis or the logs have are left out. The exit status is\n\
-    1 if some sets could not be stored: run it again.")]
-pub(crate) struct Warm {
-    /// A file that 'fleet save-sets' has written
-    file: PathBuf,
 }
 
 impl Warm {

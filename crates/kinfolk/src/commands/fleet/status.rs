@@ -1,21 +1,9 @@
 //! `fleet status`: the hosts of a fleet, what they hold, how far they are behind, and the processes that use them.
 
 use super::super::prelude::*;
+use super::arguments::Status;
 use crate::print::{Align, write_table};
 use crate::profile::fleet::{CheckReport, FleetProfile, FleetStatus, HostStatus, ShardStatus, relay_behind};
-
-/// Show the hosts, shards, lag and processes of a fleet
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk fleet status --config fleet.toml\n\n\
-    'behind' is the number of changes that followers and counts on a host do not show yet; it is unknown while a host\n\
-    does not answer. 'not relayed' is the number of changes that are not in the Kafka topic yet. Processes are those with\n\
-    connections to a host. With Redis, the last table shows which layer has answered the checks of each process in the\n\
-    last ten seconds: its filters, the cache in Redis, or the shards. The exit status is 1 if a host can't be used.")]
-pub(crate) struct Status {
-    /// List every shard: its host, who relays it, and how far its changes have come
-    #[arg(long)]
-    shards: bool,
-}
 
 impl Status {
     pub(crate) fn run(self, context: &Context, profile: &FleetProfile) -> Result<Outcome> {

@@ -3,20 +3,10 @@
 use std::time::Instant;
 
 use super::super::prelude::*;
+use super::arguments::Balance;
 use super::moves::Moved;
 use crate::print::{Align, write_table};
 use crate::profile::fleet::{FleetProfile, PlannedMove, plan_balance};
-
-/// Plan the moves that spread the shards evenly over the hosts
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk shards balance --config fleet.toml\n\n\
-    Afterwards no host has two shards more than another. Shards count alike, whatever is in them. Finish or abort the moves\n\
-    that 'kinfolk shards' shows first. Nothing is moved without --run, which makes one move after another.")]
-pub(crate) struct Balance {
-    /// Make the moves
-    #[arg(long)]
-    run: bool,
-}
 
 impl Balance {
     pub(crate) fn run(self, context: &Context, profile: &FleetProfile) -> Result<Outcome> {

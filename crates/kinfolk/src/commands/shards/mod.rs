@@ -1,36 +1,34 @@
 //! `shards`: which host has which shard of a fleet, and moving them.
 
+mod arguments;
+#[cfg(feature = "fleet")]
 mod balance;
+#[cfg(feature = "fleet")]
 mod list;
+#[cfg(feature = "fleet")]
 mod moves;
 
-use clap::Subcommand;
+pub(crate) use arguments::Shards;
 
 use super::prelude::*;
-use crate::profile::fleet::FleetProfile;
 
-/// Show which host has which shard of a fleet, move a shard, or plan moves
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk shards --config fleet.toml\n\n\
-    Shows every shard with its host, and unfinished moves.")]
-pub(crate) struct Shards {
-    #[command(subcommand)]
-    command: Option<ShardsCommand>,
-}
-
-#[derive(Debug, Subcommand)]
-enum ShardsCommand {
-    Move(moves::Move),
-    Balance(balance::Balance),
-}
-
+#[cfg(feature = "fleet")]
 impl Shards {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        let profile = FleetProfile::required(context)?;
+        use arguments::ShardsCommand;
+
+        let profile = crate::profile::fleet::FleetProfile::required(context)?;
         match self.command {
             None => list::run(context, &profile),
             Some(ShardsCommand::Move(command)) => command.run(context, &profile),
             Some(ShardsCommand::Balance(command)) => command.run(context, &profile),
         }
+    }
+}
+
+#[cfg(not(feature = "fleet"))]
+impl Shards {
+    pub(crate) fn run(self, _: &Context) -> Result<Outcome> {
+        anyhow::bail!(crate::context::BUILT_WITHOUT_FLEET)
     }
 }

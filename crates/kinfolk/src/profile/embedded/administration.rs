@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 use std::sync::Mutex;
 
-use kinfolk_core::Result;
 use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::SuggestionRunRequest;
+use kinfolk_core::{EdgeKind, Result};
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{Administration, ExportRequest, Import, ImportDone, LayerTimes, Stat};
+use kinfolk_server::{Administration, ExportRequest, Import, ImportDone, LayerTimes, NumberedUsers, Stat};
 
 use super::{Folder, stats};
 use crate::profile::files::StoreFiles;
@@ -53,6 +53,15 @@ impl Administration for EmbeddedAdministration {
 
     fn layers(&self) -> Vec<LayerTimes> {
         stats::layers(&self.files.store)
+    }
+
+    fn users(&self, from: u32, limit: usize) -> Result<NumberedUsers> {
+        let (store, kind) = (&self.files.store, EdgeKind::Follow);
+        Ok(NumberedUsers { numbering: store.numbering(kind), users: store.users_from(kind, from, limit) })
+    }
+
+    fn set_count(&self) -> Option<u64> {
+        Some(self.files.store.set_count(EdgeKind::Follow))
     }
 
     fn failure(&self) -> Option<String> {

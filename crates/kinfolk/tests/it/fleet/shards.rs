@@ -50,7 +50,7 @@ fn shards_are_moved_beside_processes_that_serve() {
     assert!(sandbox.fails("shards move 1 c", 1).contains("has no host c"));
     assert!(sandbox.fails("shards move 9 a", 1).contains("no shard 9"));
     assert!(sandbox.fails("shards move 1 --abort", 1).contains("is not being moved"));
-    assert!(sandbox.fails("shards move 1", 2).contains("HOST"));
+    assert!(sandbox.fails("shards move 1", 2).contains("the host is missing"));
     assert!(Sandbox::new().fails("shards", 2).contains("no fleet is configured"));
     for server in [one, other] {
         assert_eq!(server.end("TERM").0, 0);

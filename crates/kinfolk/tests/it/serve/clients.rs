@@ -1,4 +1,5 @@
-//! The snippets of `docs/clients.md` and the Redis clients of `scripts/clients`, run by the real tools against a real server.
+//! The snippets of `docs/clients.md`, the Redis clients of `scripts/clients` and the comparison of `scripts/differential`, run by
+//! the real tools against real servers.
 //!
 //! `scripts/install-clients` installs the tools into `target/clients`; where one is missing, its snippets are left out, unless
 //! `KINFOLK_REQUIRE_CLIENTS` is set.
@@ -98,22 +99,32 @@ fn every_snippet_works() {
 
 #[test]
 fn redis_clients_work() {
-    let is_there = ["venv/bin/python", "node_modules/redis", "node_modules/ioredis"]
-        .iter()
-        .all(|part| installed().join(part).exists())
-        && Command::new("redis-benchmark").arg("--version").output().is_ok();
+    run_script("scripts/clients", &[]);
+}
+
+/// A short run; `scripts/differential` alone sends 100,000 commands.
+#[test]
+fn set_commands_reply_like_redis() {
+    run_script("scripts/differential", &["5000"]);
+}
+
+/// Runs a script that starts servers of its own, if the libraries are installed.
+fn run_script(script: &str, arguments: &[&str]) {
+    let libraries = ["venv/bin/python", "node_modules/redis", "node_modules/ioredis", "hiredis/client"];
+    let programs = ["redis-benchmark", "redis-server"];
+    let is_there = libraries.iter().all(|part| installed().join(part).exists())
+        && programs.iter().all(|program| Command::new(program).arg("--version").output().is_ok());
     if !is_there {
         assert!(
             std::env::var_os("KINFOLK_REQUIRE_CLIENTS").is_none(),
             "a Redis client is missing; run scripts/install-clients"
         );
-        println!("scripts/clients: NOT RUN, a Redis client is missing");
+        println!("{script}: NOT RUN, a Redis client is missing");
         return;
     }
-    let sandbox = Sandbox::new();
-    let server = Running::start(&sandbox, "");
-    let port = server.resp.rsplit(':').next().unwrap();
-    let output = Command::new(root().join("scripts/clients")).arg(port).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(server.end("TERM").0, 0);
+    let mut command = Command::new(root().join(script));
+    let output =
+        command.args(arguments).env("KINFOLK_BINARY", env!("CARGO_BIN_EXE_kinfolk")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 }

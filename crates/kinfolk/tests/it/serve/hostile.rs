@@ -289,7 +289,7 @@ fn announced_gigabytes_cost_nothing() {
             stream.write_all(announced.as_bytes()).unwrap();
             let mut answer = String::new();
             BufReader::new(&stream).read_line(&mut answer).unwrap();
-            assert!(answer.starts_with("-ERR protocol error"), "{announced:?}: {answer:?}");
+            assert!(answer.starts_with("-ERR Protocol error"), "{announced:?}: {answer:?}");
         }
         // As much as is allowed, of which nothing comes.
         let mut stream = connect(&server.resp);

@@ -166,3 +166,22 @@ fn the_calls_that_the_demo_shows_work() {
     assert!(child.wait().unwrap().success());
     assert!(entries(&sandbox.path("tmp")).is_empty(), "the folder is removed");
 }
+
+#[test]
+fn the_demo_prints_results_and_addresses_as_json() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = Sandbox::new();
+    let arguments = ["demo", "--edges", "2000", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--json"];
+    let mut command = sandbox.command(arguments);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let documents: Vec<serde_json::Value> =
+        lines.take(2).map(|line| serde_json::from_str(&line).unwrap()).collect();
+    assert_eq!(documents[0]["edges"], 2_000);
+    assert_eq!(documents[0]["feed"].as_array().unwrap().len(), 3);
+    assert!(documents[1]["http"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    assert!(documents[1]["redis"].as_str().unwrap().starts_with("redis://127.0.0.1:"));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+}

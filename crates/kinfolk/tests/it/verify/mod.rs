@@ -177,18 +177,23 @@ impl Specimen {
             comments(
                 "missing comment key",
                 "an idempotency key of 7",
-                Box::new(|tree| tree.remove_only(&tagged(6, &[7]))),
+                Box::new(|tree| tree.remove_only(&comment_key())),
             ),
             comments(
                 "a comment key that names another's comment",
                 "an idempotency key of 7",
                 Box::new(move |tree| {
-                    let (key, value) = tree.row(&tagged(6, &[7]));
+                    let (key, value) = tree.row(&comment_key());
                     tree.insert(&key, &[&reply.to_be_bytes()[..], &value[16..]].concat());
                 }),
             ),
         ]
     }
+}
+
+/// The row of the idempotency key of the first comment. There is another one for the key with the body that was sent under it.
+fn comment_key() -> Vec<u8> {
+    [tagged(6, &[7]), kinfolk_core::key_hash("one").to_vec()].concat()
 }
 
 /// Something that is done to the files of a store, and what must be said of it.

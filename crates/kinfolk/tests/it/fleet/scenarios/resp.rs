@@ -23,5 +23,7 @@ mod reads;
 mod server;
 #[path = "../../../../../server/tests/it/resp/suggestions.rs"]
 mod suggestions;
+#[path = "../../../../../server/tests/it/resp/tracking.rs"]
+mod tracking;
 #[path = "../../../../../server/tests/it/resp/transactions.rs"]
 mod transactions;

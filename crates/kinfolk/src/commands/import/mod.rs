@@ -1,20 +1,22 @@
-//! `import`: adds the edges of files, all of them or none.
+//! `import`: adds the edges of files, all of them or none. Imports of a server are in `upload`.
+
+mod merged;
+mod upload;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use kinfolk_api::{FileFormat, ImportOutcome};
-use kinfolk_client::blocking;
-use kinfolk_core::{Deployment, Error, ErrorCode};
+use kinfolk_api::ImportOutcome;
+use kinfolk_core::{Deployment, Error};
 
+use self::upload::UploadOptions;
 use super::prelude::*;
 use crate::bulk::{self, ImportChoices};
 use crate::client::LocalGraph;
 use crate::failure::UsageError;
 use crate::free_space;
 use crate::input::{Source, Stop};
-use crate::profile::IMPORTED_FILE;
-use crate::progress::{ReadProgress, Reporter};
+use crate::progress::Reporter;
 
 /// Add the edges of files
 #[derive(Debug, Args)]
@@ -26,9 +28,9 @@ use crate::progress::{ReadProgress, Reporter};
     'since' is RFC 3339 or Unix milliseconds; without it, the time of the import. Lines that start with '#' are comments.\n\
     The first line may be a header: follower and followee (or from and to), and since.\n\
     Files ending in .gz and .zst are decompressed; .parquet files have columns of those names.\n\n\
-    A malformed line stops the import before anything is visible. An interrupted import of a folder resumes when it is\n\
-    run again with the same files and options. A server imports the files one by one, each all or nothing, and always\n\
-    from the start.")]
+    All files together are one import: a malformed line in any of them stops it before anything is visible. An\n\
+    interrupted import of a folder resumes when it is run again with the same files and options; one of a server starts\n\
+    over.")]
 pub(crate) struct Import {
     /// The files; '-' reads standard input
     #[arg(value_name = "FILE", required = true)]
@@ -58,7 +60,11 @@ impl Import {
         let sources = self.files.iter().map(|path| Source::inspect(path)).collect::<Result<Vec<_>>>()?;
         let imported = match context.open_or_create_for(&[])? {
             Client::Local(graph) => self.import_locally(*graph, &sources, &context.reporter)?,
-            Client::Remote(server) => self.import_remotely(&server, &sources, &context.reporter)?,
+            Client::Remote(server) => {
+                self.require_options_of_a_server(context)?;
+                let options = UploadOptions { skip_invalid: self.skip_invalid, no_limit: self.no_limit };
+                upload::import(&server, &sources, options, &context.reporter)?
+            }
         };
         let seconds = begin.elapsed().as_secs_f64();
         let edges_per_second = (imported.edges() as f64 / seconds.max(1e-9)) as u64;
@@ -105,38 +111,22 @@ impl Import {
         Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }
 
+    /// A server has its own limit and memory. Those of the configuration file and of variables are for imports of folders.
+    fn require_options_of_a_server(&self, context: &Context) -> Result<()> {
+        let is_typed = |key, is_present| is_present && !context.is_configured(key);
+        if is_typed("import.limit", self.limit.is_some()) || is_typed("import.memory", self.memory.is_some())
+        {
+            let message = "--limit and --memory need a folder; a server uses its own settings".to_owned();
+            return Err(UsageError(message).into());
+        }
+        Ok(())
+    }
+
     /// Identifies the input and the options that decide how it is read; none for input that cannot be read again.
     fn fingerprint(&self, sources: &[Source], following_limit: Option<u32>) -> Option<String> {
         let files: Option<Vec<String>> = sources.iter().map(Source::fingerprint).collect();
         let skip_invalid = self.skip_invalid;
         Some(format!("{}\nskip_invalid {skip_invalid}, limit {following_limit:?}", files?.join("\n")))
-    }
-
-    fn import_remotely(
-        &self,
-        server: &blocking::Client,
-        sources: &[Source],
-        reporter: &Reporter,
-    ) -> Result<ImportOutcome> {
-        if self.limit.is_some() || self.memory.is_some() {
-            let message = "--limit and --memory need a folder; a server uses its own settings".to_owned();
-            return Err(UsageError(message).into());
-        }
-        let mut all = ImportOutcome::default();
-        for source in sources {
-            let mut input = ReadProgress::new(source.open()?, source.length(), reporter);
-            let options = kinfolk_client::Import {
-                format: source.format(),
-                skip_invalid: self.skip_invalid,
-                no_limit: self.no_limit,
-                // The server copies Parquet to disk first and must know whether it fits.
-                length: source.length().filter(|_| source.format() == FileFormat::Parquet),
-            };
-            let imported = server.import(&mut input, options, |progress| reporter.report_remote(progress));
-            all += imported.map_err(|error| name_file(error, source.name()))?;
-        }
-        reporter.finish();
-        Ok(all)
     }
 }
 
@@ -155,18 +145,6 @@ fn abandon(graph: LocalGraph, stop: Stop) -> anyhow::Error {
         Stop::Unreadable(error) => error,
         Stop::Refused(error) => error.into(),
     }
-}
-
-/// Puts the name of the file, which the server does not know, into its message.
-fn name_file(mut error: kinfolk_client::Error, name: &str) -> kinfolk_client::Error {
-    let is_malformed = error.code() == Some(ErrorCode::InvalidInput);
-    if let kinfolk_client::Error::Refused(refusal) = &mut error
-        && is_malformed
-        && let Some(rest) = refusal.problem.detail.strip_prefix(IMPORTED_FILE)
-    {
-        refusal.problem.detail = format!("{name}{rest}");
-    }
-    error
 }
 
 #[derive(Serialize)]
@@ -190,25 +168,5 @@ impl Print for ImportStats {
         ];
         write_stats(out, &stats)?;
         writeln!(out, "token {}", self.outcome.token)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kinfolk_api::Problem;
-    use kinfolk_client::Refusal;
-
-    use super::*;
-
-    #[test]
-    fn the_file_is_named_in_the_server_s_message() {
-        let named = |code, message: &str| {
-            let problem = Problem::new(code, message.to_owned(), String::new());
-            let error = kinfolk_client::Error::Refused(Box::new(Refusal { problem, retry_after: None }));
-            name_file(error, "a.csv").to_string()
-        };
-        let message = format!("{IMPORTED_FILE}:3: no");
-        assert_eq!(named(ErrorCode::InvalidInput, &message), "a.csv:3: no");
-        assert_eq!(named(ErrorCode::Forbidden, "no"), "no");
     }
 }

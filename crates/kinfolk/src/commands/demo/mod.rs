@@ -1,22 +1,26 @@
-//! `demo`: generates a sample graph in a temporary folder, shows a few queries, then serves it.
+//! `demo`: generates a sample graph in a temporary folder, shows a few queries, then serves it. What it prints is in
+//! `output`.
+
+mod output;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kinfolk::generate::PowerLaw;
+use kinfolk_api as api;
 use kinfolk_core::bulk::{ImportOptions, Progress};
 use kinfolk_core::comments::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
 use kinfolk_core::feeds::{NewPost, Post};
-use kinfolk_core::graph::{CheckStore, Edge, ListEntry};
+use kinfolk_core::graph::{CheckStore, Edge};
 use kinfolk_core::{Clock, Frontier, PageRequest, SystemClock, Timestamp};
 
+use self::output::{Queries, Serving, Shown};
 use super::prelude::*;
 use crate::client::LocalGraph;
 use crate::profile::{LocalProfile, Profile};
-use crate::serve::{Listeners, Logging, Ready, Server};
-use crate::settings::{Configuration, ServerFlags};
+use crate::serve::{Listeners, Logging, Server};
+use crate::settings::ServerFlags;
 
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
@@ -35,7 +39,8 @@ const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 /// Generate a graph in a temporary folder, show some results and serve it
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk demo\n\n\
-    The data is in a temporary folder, which is removed at the end. Ctrl-C stops the demo.")]
+    The data is in a temporary folder, which is removed at the end. Ctrl-C stops the demo.\n\
+    With --json, the results are one JSON document, and another one on the next line has the addresses of the server.")]
 pub(crate) struct Demo {
     /// How many follows to generate
     #[arg(long, value_name = "N", default_value_t = EDGES, value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
@@ -58,7 +63,7 @@ impl Demo {
         let graph = PowerLaw { large: 3, ..PowerLaw::new(self.edges, users, 1) };
         let sample = generate(graph, &profile, context)?;
         if !self.once {
-            serve(&context.configuration, &profile, sample)?;
+            serve(context, &profile, sample)?;
         }
         // Dropping the folder would ignore errors.
         temporary.close().context("cannot remove the temporary folder")?;
@@ -79,32 +84,46 @@ struct Sample {
 
 /// Generates the graph and shows a few queries.
 fn generate(graph: PowerLaw, profile: &LocalProfile, context: &Context) -> Result<Sample> {
-    let mut out = io::stdout();
-    let (users, edges) = (grouped(graph.users + graph.audience()), grouped(graph.edges));
-    writeln!(out, "Generating {users} users with {edges} follows in {}", profile.location())?;
+    let users = graph.users + graph.audience();
+    if !context.json {
+        let (users, edges) = (grouped(users), grouped(graph.edges));
+        writeln!(io::stdout(), "Generating {users} users with {edges} follows in {}", profile.location())?;
+    }
     let open = LocalGraph::open_or_create(profile)?;
     let began = Instant::now();
     load(&open, graph, context)?;
-    writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
+    let seconds = began.elapsed().as_secs_f64();
 
-    let sample = show_graph(&mut out, &open, graph.id(0))?;
-    let newest = show_feed(&mut out, &open, sample.fan)?;
-    if let Some(post) = &newest {
-        show_comments(&mut out, &open, sample.fan, post)?;
-    }
-    let sample = Sample { post: newest.map(|post| post.id), ..sample };
-    let per_check = time_checks(&open, graph);
-    writeln!(out, "\n{} checks of random pairs: {per_check} ns each, on one core\n", grouped(CHECKS))?;
+    let celebrity = graph.id(0);
+    let queries = Queries::new(&open, celebrity)?;
+    let (fan, feed) = (queries.fan, post_and_read_feed(&open, queries.fan)?);
+    let post = feed.first();
+    let comments = post.map(|post| comment_and_read(&open, fan, post)).transpose()?.unwrap_or_default();
+    let sample = Sample { celebrity, fan, post: post.map(|post| post.id) };
+    let check_nanoseconds = time_checks(&open, graph);
     open.close()?;
+    let (feed, comments) = (from_all(feed), from_all(comments));
+    context.print(&Shown {
+        users,
+        edges: graph.edges,
+        seconds,
+        queries,
+        feed,
+        comments,
+        check_nanoseconds,
+    })?;
     Ok(sample)
 }
 
 /// Serves until Ctrl-C.
-fn serve(configuration: &Configuration, profile: &LocalProfile, sample: Sample) -> Result<()> {
+fn serve(context: &Context, profile: &LocalProfile, sample: Sample) -> Result<()> {
+    let configuration = &context.configuration;
     let server = match Server::bind(configuration, profile) {
         Ok(server) => server,
         Err(taken) if taken.downcast_ref::<io::Error>().is_some_and(is_taken) => {
-            writeln!(io::stdout(), "{taken:#}: taking free ports instead\n")?;
+            if !context.json {
+                writeln!(io::stdout(), "{taken:#}: taking free ports instead\n")?;
+            }
             let free = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
             Server::with_listeners(configuration, profile, Listeners::bind(free, Some(free))?)?
         }
@@ -113,7 +132,7 @@ fn serve(configuration: &Configuration, profile: &LocalProfile, sample: Sample) 
     let logging = Logging::start(configuration)?;
     let served = server.run(|ready| {
         // Serve even if nobody reads the output.
-        let _ = show_calls(&mut io::stdout(), ready, sample);
+        let _ = context.print(&Serving::new(ready, sample));
     });
     logging.end();
     served
@@ -121,33 +140,6 @@ fn serve(configuration: &Configuration, profile: &LocalProfile, sample: Sample) 
 
 fn is_taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrInUse
-}
-
-/// Shows the addresses of the server and calls to try.
-fn show_calls(out: &mut impl Write, ready: &Ready, sample: Sample) -> io::Result<()> {
-    let Sample { celebrity, fan, post } = sample;
-    let Ready { http, redis, .. } = ready;
-    let redis = redis.as_deref().unwrap_or_default();
-    let port = redis.rsplit(':').next().unwrap_or_default();
-    let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
-    let program = Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());
-    writeln!(
-        out,
-        "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}. Try:\n"
-    )?;
-    writeln!(out, "  curl {http}/v1/users/{fan}/following/{celebrity}")?;
-    writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {celebrity}' {http}/v1/users/{fan}/follow")?;
-    writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'")?;
-    writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'")?;
-    if let Some(post) = post {
-        writeln!(out, "  curl '{http}/v1/posts/{post}/comments?view=tree'")?;
-    }
-    writeln!(out)?;
-    writeln!(out, "or, with any Redis client or the command line:\n")?;
-    writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {celebrity}")?;
-    writeln!(out, "  {program} followers {celebrity} --limit 3 --url {http}\n")?;
-    writeln!(out, "Ctrl-C stops the server and removes the data.")?;
-    out.flush()
 }
 
 fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
@@ -175,33 +167,31 @@ fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Shows queries of the graph.
-fn show_graph(out: &mut impl Write, open: &LocalGraph, celebrity: Id) -> Result<Sample> {
-    let (graph, request) = (&open.graph, PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
-    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
-    let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
-    let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
-    let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
-    let fan = busiest.map_or(celebrity, |(&id, _)| id);
+impl Queries {
+    /// Queries the graph.
+    fn new(open: &LocalGraph, celebrity: Id) -> Result<Self> {
+        let (graph, request) = (&open.graph, PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
+        let mut newest = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
+        let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
+        let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
+        let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
+        let fan = busiest.map_or(celebrity, |(&id, _)| id);
 
-    let users = [celebrity, fan];
-    for (id, counts) in users.iter().zip(open.run(graph.counts(KIND, &users, Frontier::EMPTY))?) {
-        let (following, followers) = (grouped(counts.following), grouped(counts.followers));
-        writeln!(out, "user {id} follows {following} users and has {followers} followers")?;
+        let users = [celebrity, fan];
+        let counts = open.run(graph.counts(KIND, &users, Frontier::EMPTY))?;
+        newest.truncate(SHOWN);
+        Ok(Self {
+            celebrity,
+            fan,
+            counts: users.into_iter().zip(counts).map(|(id, counts)| api::Counts::new(id, counts)).collect(),
+            newest_followers: from_all(newest),
+            suggestions: from_all(open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items),
+        })
     }
-    writeln!(out, "\nnewest followers of user {celebrity}:")?;
-    for entry in newest.iter().take(SHOWN) {
-        writeln!(out, "  {}  {}", entry.since, entry.id)?;
-    }
-    writeln!(out, "\nsuggestions for user {fan}:")?;
-    for found in open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
-        writeln!(out, "  {}: {} of its followees follow this user", found.id, found.mutual_count)?;
-    }
-    Ok(Sample { celebrity, fan, post: None })
 }
 
-/// Writes posts of a user's followees, shows the user's home feed and returns its newest post.
-fn show_feed(out: &mut impl Write, open: &LocalGraph, fan: Id) -> Result<Option<Post>> {
+/// Writes posts of a user's followees and reads the user's home feed.
+fn post_and_read_feed(open: &LocalGraph, fan: Id) -> Result<Vec<Post>> {
     let (graph, feeds) = (&open.graph, open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
@@ -217,16 +207,11 @@ fn show_feed(out: &mut impl Write, open: &LocalGraph, fan: Id) -> Result<Option<
         }))?;
     }
     let request = PageRequest { limit: SHOWN, cursor: None };
-    writeln!(out, "\nhome feed of user {fan}:")?;
-    let feed = open.run(feeds.feed(fan, request, Frontier::EMPTY))?.items;
-    for post in &feed {
-        writeln!(out, "  {}  {}", post.created_at, post.payload.as_deref().unwrap_or_default())?;
-    }
-    Ok(feed.into_iter().next())
+    Ok(open.run(feeds.feed(fan, request, Frontier::EMPTY))?.items)
 }
 
-/// Writes a comment on a post and a reply of its author, and shows them.
-fn show_comments(out: &mut impl Write, open: &LocalGraph, fan: Id, post: &Post) -> Result<()> {
+/// Writes a comment on a post and a reply of its author, and reads them.
+fn comment_and_read(open: &LocalGraph, fan: Id, post: &Post) -> Result<Vec<CommentNode>> {
     let comments = open.comments()?;
     let write = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
@@ -238,18 +223,15 @@ fn show_comments(out: &mut impl Write, open: &LocalGraph, fan: Id, post: &Post) 
     let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
     let tree =
         comments.comment_tree(Parent::post(post.id), shape, request, Viewer::default(), Frontier::EMPTY);
-    writeln!(out, "\ncomments on the newest post:")?;
-    for CommentNode { comment, replies, .. } in open.run(tree)?.items {
-        writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
-        for CommentNode { comment, .. } in replies {
-            writeln!(out, "    {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
-        }
-    }
-    Ok(())
+    Ok(open.run(tree)?.items)
+}
+
+fn from_all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+    items.into_iter().map(B::from).collect()
 }
 
 /// Checks random pairs and returns the mean time in nanoseconds.
-fn time_checks(open: &LocalGraph, graph: PowerLaw) -> u128 {
+fn time_checks(open: &LocalGraph, graph: PowerLaw) -> u64 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {
@@ -259,7 +241,7 @@ fn time_checks(open: &LocalGraph, graph: PowerLaw) -> u128 {
     let check = |edge| open.store.contains_now(KIND, edge, Frontier::EMPTY);
     let found =
         (0..CHECKS).filter(|_| check(Edge { follower: pick(), followee: pick() }) == Some(true)).count();
-    let nanoseconds = began.elapsed().as_nanos() / u128::from(CHECKS);
+    let nanoseconds = began.elapsed().as_nanos() as u64 / CHECKS;
     // The compiler must not skip the checks.
     std::hint::black_box(found);
     nanoseconds
