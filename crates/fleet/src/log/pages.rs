@@ -11,6 +11,7 @@ use super::{Entry, LoggedChange};
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::{Failure, Pooled, Query, limit_value};
+use crate::read::Acknowledged;
 
 /// The oldest and the newest change of a shard, if it has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,8 @@ impl LogReader<'_> {
     pub(crate) async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
         let shards: Vec<i16> = self.topology.shards_on(host).map(|shard| shard.0 as i16).collect();
         let target = &self.topology.hosts[host];
+        // Before the host is asked: others write meanwhile.
+        let acknowledged = self.shared.acknowledged.so_far(self.topology.epoch);
         let rows = target.query(&self.shared.statements, Query::Span, &[&shards]).await?;
         let spans: Vec<_> = rows.iter().map(|row| self.span(row)).collect::<Result<_, _>>()?;
         if spans.len() < shards.len() {
@@ -74,7 +77,8 @@ impl LogReader<'_> {
             return Err(Failure::Moved);
         }
         for (shard, span) in &spans {
-            self.shared.acknowledged.require(target, self.topology.epoch, span.newest().on(*shard))?;
+            let acknowledged = acknowledged.get(*shard).unwrap_or_default();
+            Acknowledged::require_past(acknowledged, target, span.newest().on(*shard))?;
         }
         Ok(spans)
     }
@@ -96,10 +100,11 @@ impl LogReader<'_> {
         let host = self.topology.host_of(shard);
         let shards = [shard.0 as i16];
         let (target, statements) = (&self.topology.hosts[host], &self.shared.statements);
+        let acknowledged = self.shared.acknowledged.get(self.topology.epoch, shard);
         let rows = target.query_by(connection, statements, Query::Span, &[&shards.as_slice()]).await?;
         let row = rows.first().filter(|row| closed(row).is_none()).ok_or(Failure::Moved)?;
         let (_, span) = self.span(row)?;
-        self.shared.acknowledged.require(target, self.topology.epoch, span.newest().on(shard))?;
+        Acknowledged::require_past(acknowledged, target, span.newest().on(shard))?;
         Ok(span)
     }
 

@@ -33,9 +33,21 @@ impl Acknowledged {
         newest.unwrap_or_default()
     }
 
-    /// Drops the connections to a host that shows a shard before what was acknowledged.
+    /// The newest positions that were acknowledged in an epoch so far. What is read from now on shows them; what was read before may not.
+    pub(crate) fn so_far(&self, epoch: Epoch) -> Frontier {
+        let known = self.0.read();
+        if known.0 == Some(epoch) { known.1.clone() } else { Frontier::default() }
+    }
+
+    /// Drops the connections to a host that shows a shard before what was acknowledged. Only for what was read while nobody could write
+    /// to the shard, or what had to cover all that was acknowledged when it was asked for.
     pub(crate) fn require(&self, host: &Host, epoch: Epoch, shown: Position) -> Result<(), Failure> {
-        if shown.sequence >= self.get(epoch, shown.shard) {
+        Self::require_past(self.get(epoch, shown.shard), host, shown)
+    }
+
+    /// Drops the connections to a host that shows a shard before a position that was acknowledged when the host was asked.
+    pub(crate) fn require_past(acknowledged: Sequence, host: &Host, shown: Position) -> Result<(), Failure> {
+        if shown.sequence >= acknowledged {
             return Ok(());
         }
         tracing::warn!(host = host.name, %shown, "a connection belongs to an old primary and is dropped");
@@ -56,7 +68,8 @@ mod tests {
         known.note(Epoch(1), Sequence(9).on(shard));
         known.note(Epoch(1), Sequence(7).on(shard));
         assert_eq!((known.get(Epoch(1), shard), known.get(Epoch(1), other)), (Sequence(9), Sequence(0)));
-        assert_eq!(known.get(Epoch(2), shard), Sequence(0));
+        assert_eq!(known.so_far(Epoch(1)).get(shard), Some(Sequence(9)));
+        assert_eq!((known.get(Epoch(2), shard), known.so_far(Epoch(2)).get(shard)), (Sequence(0), None));
         known.note(Epoch(2), Sequence(5).on(shard));
         assert_eq!((known.get(Epoch(1), shard), known.get(Epoch(2), shard)), (Sequence(0), Sequence(5)));
     }

@@ -1,16 +1,19 @@
 //! Connections to an old primary, and clocks that are ahead.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kinfolk_conformance::{SimulatedClock, block_on, edge, user};
 use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Frontier, IdKind, SystemClock, Timestamp};
-use kinfolk_fleet::{Fleet, Settings, Timeouts};
+use kinfolk_fleet::{Fleet, NewDeployment, Settings, Timeouts};
 
 use crate::deployments::{Databases, Projecting, Stores, servers};
 use crate::lost_commits::Proxies;
+use crate::processes;
 
 const IDS: IdKind = IdKind::Integer;
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -67,6 +70,33 @@ fn a_connection_to_an_old_primary_is_dropped() {
     follow(&store, 3).unwrap();
     assert!(is_followed(3).unwrap()[0]);
     stores.with_databases(IDS, |databases| databases.beside(1, &format!("DROP DATABASE {old}")));
+}
+
+/// A host is asked for its newest positions, and before its answer is read, a newer write is acknowledged: it is no old primary.
+#[test]
+fn a_write_beside_a_sample_does_not_make_an_old_primary() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let new = NewDeployment { id_kind: IDS, shards: NonZeroU16::new(4).unwrap() };
+    Fleet::init(&databases.settings(), new).unwrap();
+    let store = Fleet::open(databases.settings()).unwrap();
+    let ends = AtomicBool::new(false);
+    let writer = &|from: u64| {
+        let actions = [EdgeAction::Follow, EdgeAction::Unfollow];
+        for action in actions.into_iter().cycle() {
+            if ends.load(Ordering::Relaxed) {
+                return;
+            }
+            processes::write(&store, action, from, 100).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..8).for_each(|from| drop(scope.spawn(move || writer(from))));
+        let answers = (0..300).flat_map(|_| block_on(store.status()).unwrap().hosts);
+        let refused: Vec<String> = answers.filter_map(|host| host.condition.err()).collect();
+        ends.store(true, Ordering::Relaxed);
+        assert_eq!(refused, Vec::<String>::new());
+    });
 }
 
 /// Whatever was lost before it: a connection that takes the lock of a shard has committed a write.

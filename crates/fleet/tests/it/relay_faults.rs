@@ -234,14 +234,11 @@ fn kafka_may_be_away() {
         load.wait_for(50);
         written += 50;
     }
-    let behind = |fixture: &Fixture| {
-        let status = block_on(fixture.store.status()).unwrap();
-        let behind: u64 = status.shards.iter().filter_map(ShardStatus::relay_behind).sum();
-        let hidden =
-            status.hosts.iter().filter_map(|host| host.condition.as_ref().ok()?.changes_behind).max();
-        (behind, hidden)
-    };
-    let (behind, hidden) = behind(&fixture);
+    let status = block_on(fixture.store.status()).unwrap();
+    let answers: Vec<_> = status.hosts.iter().map(|host| host.condition.as_ref()).collect();
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    let behind: u64 = status.shards.iter().filter_map(ShardStatus::relay_behind).sum();
+    let hidden = answers.iter().filter_map(|answer| answer.ok()?.changes_behind).max();
     println!(
         "{written} writes in {outage:?} without brokers; {behind} changes not relayed, {hidden:?} not projected"
     );
