@@ -23,6 +23,7 @@ mod growth;
 mod histogram;
 mod hot_thread;
 mod import;
+mod lean_client;
 mod load;
 mod machine;
 mod measurement;
