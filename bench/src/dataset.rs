@@ -146,6 +146,8 @@ impl Scratch {
     pub fn copy_of(original: &Path, folder: PathBuf) -> Result<Self> {
         let scratch = Self::new(folder)?;
         copy_folder(original, scratch.path())?;
+        // What is still to be written would hold up the syncs that are measured.
+        rustix::fs::sync();
         Ok(scratch)
     }
 

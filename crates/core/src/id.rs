@@ -81,12 +81,19 @@ impl IdKind {
     }
 
     /// As [`IdKind::parse`], for bytes from a file or a socket.
+    #[inline]
     pub fn parse_bytes(self, text: &[u8]) -> Result<Id> {
-        let parsed = match self {
-            Self::Integer => parse_integer(text),
-            Self::Uuid => parse_uuid(text),
-        };
-        parsed.map_err(|reason| Error::InvalidId { input: excerpt(text), reason })
+        // Each kind by itself: the value then goes straight to where it is needed.
+        match self {
+            Self::Integer => match parse_integer(text) {
+                Ok(value) => Ok(Id::Integer(value)),
+                Err(reason) => Err(invalid(text, reason)),
+            },
+            Self::Uuid => match parse_uuid(text) {
+                Ok(value) => Ok(Id::Uuid(value)),
+                Err(reason) => Err(invalid(text, reason)),
+            },
+        }
     }
 
     /// Refuses an id of the other kind, and an integer that is too large.
@@ -102,8 +109,33 @@ impl IdKind {
 /// The maximum length of an integer id as text.
 const INTEGER_TEXT_MAX: usize = 40;
 
-fn parse_integer(text: &[u8]) -> std::result::Result<Id, &'static str> {
-    const NOT_DECIMAL: &str = "expected a decimal integer, as this deployment uses integer ids";
+/// So many digits never exceed the maximum.
+const DIGITS_SAFE: usize = 18;
+
+#[inline]
+fn parse_integer(text: &[u8]) -> std::result::Result<u64, &'static str> {
+    if text.is_empty() || text.len() > DIGITS_SAFE {
+        return parse_long_integer(text);
+    }
+    let mut value: u64 = 0;
+    for &byte in text {
+        value = value * 10 + u64::from(digit_of(byte)?);
+    }
+    Ok(value)
+}
+
+#[inline]
+fn digit_of(byte: u8) -> std::result::Result<u8, &'static str> {
+    let digit = byte.wrapping_sub(b'0');
+    if digit <= 9 {
+        Ok(digit)
+    } else {
+        Err("expected a decimal integer, as this deployment uses integer ids")
+    }
+}
+
+#[cold]
+fn parse_long_integer(text: &[u8]) -> std::result::Result<u64, &'static str> {
     if text.is_empty() {
         return Err("an id cannot be empty");
     }
@@ -111,22 +143,14 @@ fn parse_integer(text: &[u8]) -> std::result::Result<Id, &'static str> {
     if text.len() > INTEGER_TEXT_MAX {
         return Err("an integer id has at most 40 digits");
     }
-    let mut value: u64 = 0;
-    for &byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return Err(NOT_DECIMAL);
-        }
-        value = value
-            .checked_mul(10)
-            .and_then(|tens| tens.checked_add(u64::from(digit)))
-            .filter(|&sum| sum <= INTEGER_MAX)
-            .ok_or("an integer id is at most 2^63 - 1")?;
-    }
-    Ok(Id::Integer(value))
+    text.iter().try_fold(0, |value: u64, &byte| {
+        let sum = value.checked_mul(10).zip(Some(digit_of(byte)?));
+        let sum = sum.and_then(|(tens, digit)| tens.checked_add(u64::from(digit)));
+        sum.filter(|&sum| sum <= INTEGER_MAX).ok_or("an integer id is at most 2^63 - 1")
+    })
 }
 
-fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
+fn parse_uuid(text: &[u8]) -> std::result::Result<u128, &'static str> {
     const MALFORMED: &str = "expected a UUID such as 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b, \
                              as this deployment uses UUIDs";
     if text.len() != 36 {
@@ -143,7 +167,12 @@ fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
         let digit = (byte as char).to_digit(16).ok_or(MALFORMED)?;
         value = value << 4 | u128::from(digit);
     }
-    Ok(Id::Uuid(value))
+    Ok(value)
+}
+
+#[cold]
+fn invalid(text: &[u8], reason: &'static str) -> Error {
+    Error::InvalidId { input: excerpt(text), reason }
 }
 
 /// At most 40 printable characters of the input, for an error message.

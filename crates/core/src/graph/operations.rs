@@ -194,11 +194,17 @@ impl<S: CheckStore> Graph<S> {
         self.store().contains(kind, edges, at_least).await
     }
 
-    /// Whether one edge exists, if the store can respond without waiting; otherwise `None`.
-    #[inline]
-    pub fn check_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<bool>> {
-        self.context.require_ids(&[edge.follower, edge.followee])?;
-        Ok(self.store().contains_now(kind, edge, at_least))
+    /// For each edge, whether it exists, or `None` where the store can't respond without waiting; appended to `found`.
+    pub fn check_each_now(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+        found: &mut Vec<Option<bool>>,
+    ) -> Result<()> {
+        edges.iter().try_for_each(|edge| self.context.require_ids(&[edge.follower, edge.followee]))?;
+        self.store().contains_each_now(kind, edges, at_least, found);
+        Ok(())
     }
 }
 

@@ -23,6 +23,21 @@ impl CheckStore for Embedded {
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
         self.covers(at_least).then(|| self.follows(kind, edge))
     }
+
+    fn contains_each_now(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+        found: &mut Vec<Option<bool>>,
+    ) {
+        if self.covers(at_least) {
+            // Not measured: a histogram would be shared by all threads.
+            found.extend(self.store.edges.index.contains_all(kind, edges).into_iter().map(Some));
+        } else {
+            found.resize(found.len() + edges.len(), None);
+        }
+    }
 }
 
 impl EdgeStore for Embedded {

@@ -168,7 +168,7 @@ settings! {
     resp: Resp {
         /// The address for the Redis protocol
         address: SocketAddr = "127.0.0.1:7401", "resp", "ADDR", Server;
-        /// Threads for commands [default: one per core]
+        /// Maximum number of threads for commands; connections use as few as their load needs [default: one per core]
         threads: Option<Count> = "", "resp-threads", "N", Server;
         /// Maximum number of open connections
         connections: Count = "20000", "resp-connections", "N", Server;

@@ -34,7 +34,7 @@ impl Clients {
             queued: AtomicI32::new(NOT_QUEUING),
             version: AtomicU8::new(Version::Two.number()),
             is_killed: AtomicBool::new(false),
-            wake,
+            wake: Mutex::new(wake),
             clients: Arc::clone(self),
         });
         self.open.lock().insert(id, Arc::downgrade(&client));
@@ -72,7 +72,7 @@ pub(super) struct Client {
     /// It is to end.
     is_killed: AtomicBool,
     /// Wakes the connections of its thread.
-    wake: Arc<Notify>,
+    wake: Mutex<Arc<Notify>>,
     clients: Arc<Clients>,
 }
 
@@ -165,7 +165,12 @@ impl Client {
     pub(crate) fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
         // It may wait for input. So may others of its thread, which look and wait again.
-        self.wake.notify_waiters();
+        self.wake.lock().notify_waiters();
+    }
+
+    /// It has moved to another thread.
+    pub(crate) fn set_wake(&self, wake: Arc<Notify>) {
+        *self.wake.lock() = wake;
     }
 
     /// Whether a caller may know of it.

@@ -16,7 +16,6 @@ use super::command::Command;
 use super::command_counts::CommandCounts;
 use super::frame::FrameLimits;
 use super::guard::Guard;
-use super::listener::Signals;
 use super::memory::Purpose;
 use super::pipeline::Work;
 use super::reply::Output;
@@ -25,6 +24,7 @@ use super::session::Session;
 use super::timeouts::{End, Timeouts};
 use super::trace;
 use super::transport::{self, Leftover, Received, Socket, Unfinished, WriteTimeout};
+use super::worker::{Arrival, Moved, Stay};
 use super::workspace::{READ_BYTES, Workspace};
 use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
@@ -46,15 +46,18 @@ pub(super) struct Connection<T, S: Store> {
     pub turn: usize,
     /// Bytes of commands that count as memory only while the client does not take its replies.
     uncounted: usize,
+    /// The period of its thread in which it was counted last.
+    period: u32,
 }
 
 impl<T: Socket, S: Store> Connection<T, S> {
     pub(crate) fn new(socket: T, session: Session<S>) -> Self {
-        Self { socket, session, counts: CommandCounts::default(), turn: 0, uncounted: 0 }
+        Self { socket, session, counts: CommandCounts::default(), turn: 0, uncounted: 0, period: 0 }
     }
 
-    /// Serves until the client or the service ends it; lets go of `guard` then.
-    pub(crate) async fn serve(mut self, signals: Signals, _guard: impl Send) {
+    /// Serves until the client or the service ends it, or until it goes on in another thread.
+    pub(crate) async fn serve(mut self, stay: Stay<S>) {
+        let Stay { signals, placement, counted, alive: _alive } = stay;
         let mut rest = Leftover::default();
         let mut timeouts = Timeouts::default();
         timeouts.renew(&self.session);
@@ -75,16 +78,19 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 timeouts.poll(until, context)
             };
             let kept = match self.receive(&mut rest, interrupted).await {
-                Received::Input(mut workspace) => match self.process(&mut workspace).await {
-                    Ok(ControlFlow::Continue(unfinished)) => {
-                        rest.keep_from(unfinished, workspace, &mut self.session.memory)
+                Received::Input(mut workspace) => {
+                    placement.count(&mut self.period);
+                    match self.process(&mut workspace).await {
+                        Ok(ControlFlow::Continue(unfinished)) => {
+                            rest.keep_from(unfinished, workspace, &mut self.session.memory)
+                        }
+                        Ok(ControlFlow::Break(())) => {
+                            workspace.give_back();
+                            break None;
+                        }
+                        Err(Gone) => return,
                     }
-                    Ok(ControlFlow::Break(())) => {
-                        workspace.give_back();
-                        break None;
-                    }
-                    Err(Gone) => return,
-                },
+                }
                 Received::Refused(over) => Err(over),
                 Received::Ended => break None,
                 Received::Interrupted => {
@@ -106,6 +112,16 @@ impl<T: Socket, S: Store> Connection<T, S> {
             };
             if let Err(over) = kept {
                 break Some(over.into());
+            }
+            if T::MAY_LEAVE
+                && rest.is_empty()
+                && let Some(way) = placement.way_out()
+            {
+                if let Some(stream) = self.socket.leave() {
+                    let moved = Moved { stream, session: self.session, counted };
+                    way.send(Arrival::Moved(Box::new(moved)));
+                }
+                return;
             }
             timeouts.renew(&self.session);
         };

@@ -3,6 +3,8 @@
 //! ```text
 //! loading     replies while there is no store yet
 //! listener    accepts, hands connections to threads
+//! worker      a thread that serves connections
+//!   balance, idle_cores  how many threads, and which connections move
 //! connection  reads a batch, sends the replies with one write
 //!   frame, inline, batch  what was received, as positions of arguments in it
 //!   pipeline        runs the commands of a batch in order
@@ -11,7 +13,7 @@
 //!   command, subcommand, syntax  what a command declares
 //!   commands/       the commands, one file each
 //!   request         what a command gets: its arguments and the graph
-//!   checks          consecutive checks, sent to the store together where they have to wait
+//!   checks          consecutive checks, looked up together
 //!   writes          consecutive writes, committed together
 //!   reply           replies as bytes
 //!   reply_mode      connections that want no replies
@@ -23,6 +25,7 @@
 //!   trace           spans
 //! ```
 
+mod balance;
 mod batch;
 mod checks;
 mod clients;
@@ -34,6 +37,7 @@ mod connection_quota;
 pub mod frame;
 mod glob;
 mod guard;
+mod idle_cores;
 mod inline;
 mod keys;
 mod listener;
@@ -55,6 +59,7 @@ mod timeouts;
 mod trace;
 mod tracking;
 mod transport;
+mod worker;
 mod workspace;
 mod writes;
 

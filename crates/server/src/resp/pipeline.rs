@@ -1,12 +1,11 @@
 //! Runs the commands of a batch in order.
 //!
 //! Writes that follow each other are committed together; any other command waits for them, so that it sees them. Checks
-//! that follow each other are served at once where the store can, and the rest of them together.
+//! that follow each other are looked up together.
 
 use std::time::{Duration, Instant};
 
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, ErrorCode, Result, Store};
+use kinfolk_core::{Error, ErrorCode, Result, Store};
 
 use super::batch::{Arguments, Batch};
 use super::checks::Checks;
@@ -249,8 +248,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         if is_gone { Err(Gone) } else { ran }
     }
 
-    /// One check, the most frequent command: served without an allocation if the store knows at once. Otherwise it
-    /// waits for the checks that follow it.
+    /// One check, the most frequent command. It waits for the checks that follow it: looking up many edges at once costs less.
     fn check(
         &mut self,
         operation: Operation,
@@ -262,11 +260,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
         let usable = self.session.require_token();
         let Session { shared, seen: at_least, .. } = &self.session;
         let request = Request { service: &shared.service, permit, arguments, at_least, row_budget: None };
-        let ask = |edge: Edge| Ok((edge, request.graph().check_now(EdgeKind::Follow, edge, at_least)?));
-        match usable.and_then(|()| parse(&request)).and_then(ask) {
-            Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
-            Ok((_, Some(exists))) => work.checks.add_known(operation, exists),
-            Ok((edge, None)) => {
+        match usable.and_then(|()| parse(&request)) {
+            Ok(edge) => {
                 work.checks.ask(operation, permit, edge);
                 work.last_of_run = work.number;
             }
@@ -275,13 +270,14 @@ impl<T: Socket, S: Store> Connection<T, S> {
     }
 
     pub(super) async fn reply_to_checks(&mut self, work: &mut Work<'_>) {
-        if !work.checks.is_empty() {
-            let Session { shared, seen, .. } = &self.session;
-            let (started, count) = (Instant::now(), work.checks.len());
-            // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
-            Box::pin(work.checks.reply(&shared.service, seen, work.out)).await;
-            self.note_run(started, count, work);
+        let Session { shared, seen, .. } = &self.session;
+        if work.checks.is_empty() || work.checks.reply_now(&shared.service, seen, work.out) {
+            return;
         }
+        let (started, count) = (Instant::now(), work.checks.len());
+        // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
+        Box::pin(work.checks.reply(&shared.service, seen, work.out)).await;
+        self.note_run(started, count, work);
     }
 
     pub(super) async fn commit(&mut self, work: &mut Work<'_>) {

@@ -50,6 +50,25 @@ pub(super) struct Shared<S: Store> {
     pub rate: OperationRate,
 }
 
+impl<S: Store> Shared<S> {
+    pub(crate) fn new(service: Arc<Service<S>>, settings: RespSettings) -> Self {
+        Self {
+            pools: Arc::new(Pools::new(&settings)),
+            sampling: Sampling::new(settings.trace_sample),
+            slow_log: SlowLog::new(settings.slow_log_threshold, settings.slow_log_length),
+            tracking: Arc::new(Tracking::new(settings.tracking_items_max)),
+            clients: Arc::default(),
+            started_at: Instant::now(),
+            rate: OperationRate::default(),
+            service,
+            settings,
+            connections: AtomicUsize::new(0),
+            accepted: AtomicU64::new(0),
+            quotas: Arc::default(),
+        }
+    }
+}
+
 /// One connection.
 pub(super) struct Session<S: Store> {
     pub shared: Arc<Shared<S>>,

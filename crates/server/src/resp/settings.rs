@@ -7,7 +7,7 @@ use super::frame::FrameLimits;
 /// Limits and sizes. Every one has a default that suits most.
 #[derive(Clone, Debug)]
 pub struct RespSettings {
-    /// How many threads serve connections; each connection stays on its thread.
+    /// How many threads serve connections at most. Connections gather on as few as their load needs.
     pub threads: usize,
     /// How many connections there may be at once.
     pub connections_max: usize,

@@ -30,17 +30,35 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send {
     fn peer_left(&self) -> impl Future<Output = ()> + Send {
         peer_left(self.tcp())
     }
+
+    /// Whether [`Socket::leave`] succeeds.
+    const MAY_LEAVE: bool;
+
+    /// The connection below, to be served by another thread. What TLS has agreed on can't leave.
+    fn leave(self) -> Option<std::net::TcpStream>;
 }
 
 impl Socket for TcpStream {
+    const MAY_LEAVE: bool = true;
+
     fn tcp(&self) -> &TcpStream {
         self
+    }
+
+    fn leave(self) -> Option<std::net::TcpStream> {
+        self.into_std().ok()
     }
 }
 
 impl Socket for TlsStream<TcpStream> {
+    const MAY_LEAVE: bool = false;
+
     fn tcp(&self) -> &TcpStream {
         self.get_ref().0
+    }
+
+    fn leave(self) -> Option<std::net::TcpStream> {
+        None
     }
 }
 
@@ -76,6 +94,10 @@ pub(super) struct Unfinished {
 }
 
 impl Leftover {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.input.is_empty()
+    }
+
     fn lend(&mut self) -> Box<Workspace> {
         let mut workspace = Workspace::lend();
         if self.input.len() > REST_BYTES_SMALL {

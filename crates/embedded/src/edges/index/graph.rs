@@ -7,15 +7,15 @@
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 
-use foldhash::quality::RandomState;
+use foldhash::quality::{FixedState, RandomState};
 use kinfolk_core::graph::{Counts, Edge};
 use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{Id, Result};
 use parking_lot::RwLock;
 
-use super::snapshot::Source;
+use super::old_snapshot::ListSource;
+use super::parts::{PartSource, SavedKind};
 use super::table::{Table, User};
 use super::walk::{Scratch, Walk};
 use super::{KindIndex, UsersById};
@@ -27,25 +27,35 @@ pub(super) const SHARDS: usize = 256;
 
 /// A shard on cache lines of its own, so that locks of neighbours don't disturb each other.
 #[repr(align(64))]
-struct Shard<K>(RwLock<Table<K>>);
+pub(super) struct Shard<K>(pub RwLock<Table<K>>);
 
 /// The edges of one kind.
 pub(crate) struct KindGraph<K> {
-    shards: Box<[Shard<K>]>,
+    pub(super) shards: Box<[Shard<K>]>,
     /// The id behind each number. Only the writer adds to it.
     pub(super) ids: RwLock<Vec<K>>,
-    edges: AtomicU64,
+    pub(super) edges: AtomicU64,
     /// How many users follow others, and how many are followed, together.
-    sets: AtomicU64,
-    hasher: RandomState,
+    pub(super) sets: AtomicU64,
+    /// The hasher is made of it. A snapshot keeps it, so that users find their places in the order in which they are stored.
+    pub(super) seed: u64,
+    hasher: FixedState,
+    /// Which numbering of users this is.
+    numbering: u64,
 }
 
 impl<K: IdEncoding> KindGraph<K> {
     /// No users, no edges.
     pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::default()))).collect();
-        let hasher = RandomState::default();
-        Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), sets: AtomicU64::new(0), hasher }
+        let [seed, numbering] = [0, 1].map(|number| RandomState::default().hash_one(number));
+        let (ids, hasher) = (RwLock::default(), FixedState::with_seed(seed));
+        Self { shards, ids, edges: AtomicU64::new(0), sets: AtomicU64::new(0), seed, hasher, numbering }
+    }
+
+    /// Makes places depend on another seed. Nobody has one yet.
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        (self.seed, self.hasher) = (seed, FixedState::with_seed(seed));
     }
 
     #[inline]
@@ -67,7 +77,7 @@ impl<K: IdEncoding> KindGraph<K> {
         &self.shards[number].0
     }
 
-    fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
+    pub(super) fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
         |id| self.hasher.hash_one(id) as u32
     }
 
@@ -103,8 +113,8 @@ impl<K: IdEncoding> KindGraph<K> {
     }
 
     /// All ids by number, copied in short turns: the writer adds to them.
-    fn copied_ids(&self) -> Vec<K> {
-        const IDS_IN_A_TURN: usize = 1 << 16;
+    pub(super) fn copied_ids(&self) -> Vec<K> {
+        const IDS_IN_A_TURN: usize = 1 << 11;
         let mut copied = Vec::with_capacity(self.ids.read().len());
         loop {
             let ids = self.ids.read();
@@ -116,7 +126,7 @@ impl<K: IdEncoding> KindGraph<K> {
         }
     }
 
-    fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
+    pub(super) fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
         let (shard, hash) = self.locate(id);
         let mut table = shard.write();
         self.change(table.find_mut(id, hash).expect("an interned user is in the table"), change)
@@ -141,7 +151,7 @@ fn counts_of<K>(user: &User<K>) -> Counts {
 }
 
 /// How many of a user's two sets are not empty.
-fn set_count_of<K>(user: &User<K>) -> u64 {
+pub(super) fn set_count_of<K>(user: &User<K>) -> u64 {
     u64::from(!user.following.is_empty()) + u64::from(user.followers > 0)
 }
 
@@ -176,24 +186,12 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
         user.following.binary_search(&target.number).is_ok()
     }
 
-    /// Looks through the shorter side: a look-up of each edge, or a walk through the follower's followees. All edges
-    /// are of one follower.
+    fn contains_each(&self, edges: &[Edge], found: &mut Vec<bool>) {
+        self.look_up_each(edges, found);
+    }
+
     fn contains_run(&self, edges: &[Edge], found: &mut Vec<bool>) {
-        let Some(first) = edges.first() else { return };
-        let follower = K::from_id(first.follower);
-        let followed = {
-            let (shard, hash) = self.locate(follower);
-            let table = shard.read();
-            let following = table.find(follower, hash).map_or(&[][..], |user| &user.following);
-            (following.len() < edges.len()).then(|| following.to_vec())
-        };
-        let Some(followed) = followed else {
-            return found.extend(edges.iter().map(|&edge| self.contains(edge)));
-        };
-        let mut followed = self.ids_of(&followed);
-        followed.sort_unstable();
-        let exists = |edge: &Edge| followed.binary_search(&K::from_id(edge.followee)).is_ok();
-        found.extend(edges.iter().map(exists));
+        self.look_up_run(edges, found);
     }
 
     fn examine(&self, edge: Edge) -> (bool, u64) {
@@ -319,8 +317,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
     }
 
     fn numbering(&self) -> u64 {
-        // As random as the hasher, and as old as the numbers.
-        self.hasher.hash_one(0_u8)
+        self.numbering
     }
 
     fn user_count(&self) -> u64 {
@@ -365,133 +362,17 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
         self.edges.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Lists first, shard by shard, then the ids: a list written while users are added never names a number that
-    /// the ids don't have.
-    fn save(&self, out: &mut ChecksumWriter) -> io::Result<u64> {
-        let mut lists = Vec::new();
-        for shard in &self.shards {
-            copy_lists(&shard.0, &mut lists);
-            out.bytes(&lists)?;
-        }
-        out.bytes(&u32::MAX.to_le_bytes())?;
-        let ids_start = out.written;
-        // Copied, so that the writer does not wait for the disk.
-        let ids = self.copied_ids();
-        let mut bytes = Vec::with_capacity(ids.len() * K::LEN);
-        ids.iter().for_each(|id| id.push_to(&mut bytes));
-        out.bytes(&bytes)?;
-        Ok(ids_start)
+    fn save(&self, out: &mut ChecksumWriter) -> io::Result<SavedKind> {
+        self.save_parts(out)
     }
 
-    fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
-        let ids: Vec<K> = input.ids.chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
-        self.load_users(&ids);
-        let mut followers = vec![0u32; ids.len()];
-        let mut edges = 0;
-        std::thread::scope(|scope| {
-            // One thread reads, checks and decodes; the other puts the lists where they belong.
-            let (send, lists) = sync_channel(LISTS_AHEAD);
-            let reader = scope.spawn(move || read_lists(input, &send));
-            for (number, following) in lists.into_iter().flatten() {
-                let id = *ids.get(number as usize).ok_or_else(unknown_number)?;
-                for &target in &following {
-                    *followers.get_mut(target as usize).ok_or_else(unknown_number)? += 1;
-                }
-                edges += following.len() as u64;
-                self.with_user(id, |user| user.following = following.into_boxed_slice());
-            }
-            reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread has died")))
-        })?;
-        let mut sets = 0;
-        for shard in &self.shards {
-            for user in shard.0.write().users_mut() {
-                user.followers = followers[user.number as usize];
-                sets += set_count_of(user);
-            }
-        }
-        *self.sets.get_mut() = sets;
-        *self.ids.get_mut() = ids;
-        *self.edges.get_mut() = edges;
-        Ok(())
+    fn load(&mut self, saved: &SavedKind, source: &PartSource<'_>) -> io::Result<Vec<u32>> {
+        self.load_parts(saved, source)
     }
-}
 
-impl<K: IdEncoding> KindGraph<K> {
-    /// Gives the users of a snapshot their places, on two threads: each takes every other shard.
-    fn load_users(&self, ids: &[K]) {
-        let shard_of = |id: K| self.shard_and_hash(id).0;
-        let load_half = |half: usize| {
-            let mut shard_sizes = vec![0; SHARDS];
-            ids.iter().for_each(|&id| shard_sizes[shard_of(id)] += 1);
-            for (shard, users) in self.shards.iter().zip(shard_sizes).skip(half).step_by(2) {
-                shard.0.write().reserve(users, self.slot_hash());
-            }
-            for (number, &id) in (0..).zip(ids) {
-                if shard_of(id) % 2 == half {
-                    let user = User { id, number, followers: 0, following: Box::default() };
-                    self.locate(id).0.write().insert(user, self.slot_hash());
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| load_half(0));
-            load_half(1);
-        });
+    fn load_lists(&mut self, input: &mut ListSource<'_>) -> io::Result<()> {
+        self.load_lists_from(input)
     }
-}
-
-/// Copies the lists of a shard as they are written to a snapshot. In short turns: a writer, and readers behind it, may wait
-/// for the lock, and neither the disk nor a low priority may make them wait long.
-fn copy_lists<K: IdEncoding>(shard: &RwLock<Table<K>>, lists: &mut Vec<u8>) {
-    const SLOTS_IN_A_TURN: usize = 1_024;
-    lists.clear();
-    let (mut at, mut slots) = (0, shard.read().slots().len());
-    while at < slots {
-        let table = shard.read();
-        if table.slots().len() != slots {
-            // It has grown, and users have moved.
-            lists.clear();
-            (at, slots) = (0, table.slots().len());
-        }
-        let end = slots.min(at + SLOTS_IN_A_TURN);
-        let users = table.slots().get(at..end).unwrap_or_default().iter().flatten();
-        for user in users.filter(|user| !user.following.is_empty()) {
-            lists.extend_from_slice(&user.number.to_le_bytes());
-            lists.extend_from_slice(&(user.following.len() as u32).to_le_bytes());
-            lists.extend(user.following.iter().flat_map(|number| number.to_le_bytes()));
-        }
-        at = end;
-    }
-}
-
-/// How many groups of lists may wait between the thread that reads them and the one that takes them.
-const LISTS_AHEAD: usize = 4;
-/// How many lists are handed over at a time.
-const LISTS_IN_A_GROUP: usize = 1_024;
-
-/// A user's number and the numbers of its followees.
-type NumberedList = (u32, Vec<u32>);
-
-fn read_lists(input: &mut Source<'_>, lists: &SyncSender<Vec<NumberedList>>) -> io::Result<()> {
-    let mut group = Vec::with_capacity(LISTS_IN_A_GROUP);
-    loop {
-        let number = input.number()?;
-        if number != u32::MAX {
-            group.push((number, input.numbers()?));
-        }
-        if number == u32::MAX || group.len() == LISTS_IN_A_GROUP {
-            // Nobody takes them any more where one of them was wrong: that is reported there.
-            if lists.send(std::mem::replace(&mut group, Vec::with_capacity(LISTS_IN_A_GROUP))).is_err()
-                || number == u32::MAX
-            {
-                return Ok(());
-            }
-        }
-    }
-}
-
-fn unknown_number() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a list names a user that is not in the snapshot")
 }
 
 #[cfg(test)]

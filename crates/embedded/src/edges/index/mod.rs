@@ -4,7 +4,10 @@
 //! counts without touching a disk, and shows the writer what would change.
 
 mod graph;
+mod look_up;
+mod old_snapshot;
 mod overlap;
+mod parts;
 mod snapshot;
 mod table;
 mod walk;
@@ -15,7 +18,9 @@ use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 
 use crate::disk::checksummed::ChecksumWriter;
 use graph::KindGraph;
+use old_snapshot::ListSource;
 pub(crate) use overlap::retain_common;
+use parts::{PartSource, SavedKind};
 pub(crate) use snapshot::{is_saved, load, save};
 pub(crate) use walk::{Scratch, Walk};
 
@@ -35,6 +40,8 @@ pub(crate) struct UsersById {
 pub(crate) trait KindIndex: Send + Sync {
     /// Whether an edge exists.
     fn contains(&self, edge: Edge) -> bool;
+    /// For each edge, whether it exists.
+    fn contains_each(&self, edges: &[Edge], found: &mut Vec<bool>);
     /// For each edge of one follower, whether it exists.
     fn contains_run(&self, edges: &[Edge], found: &mut Vec<bool>);
     /// Whether an edge exists, and how many edges its follower has.
@@ -80,10 +87,12 @@ pub(crate) trait KindIndex: Send + Sync {
     /// Sets a list that was found to differ from the truth; follower counts are left to
     /// [`Index::set_follower_count`].
     fn replace_followees(&self, of: Id, followees: &[Id]);
-    /// Writes them into a snapshot; returns where their ids start.
-    fn save(&self, out: &mut ChecksumWriter) -> std::io::Result<u64>;
-    /// Reads them from a snapshot.
-    fn load(&mut self, input: &mut snapshot::Source<'_>) -> std::io::Result<()>;
+    /// Writes them into a snapshot; returns what a start must know to read them.
+    fn save(&self, out: &mut ChecksumWriter) -> std::io::Result<SavedKind>;
+    /// Reads them from a snapshot; returns the checksum of each part.
+    fn load(&mut self, saved: &SavedKind, source: &PartSource<'_>) -> std::io::Result<Vec<u32>>;
+    /// Reads them from a snapshot of an earlier version.
+    fn load_lists(&mut self, input: &mut ListSource<'_>) -> std::io::Result<()>;
 }
 
 impl Index {
@@ -104,12 +113,21 @@ impl Index {
         &*self.kinds[usize::from(kind.number()) - 1]
     }
 
-    /// For each edge, whether it exists. Edges of one follower that stand together are looked up together.
+    /// For each edge, whether it exists.
     pub(crate) fn contains_all(&self, kind: EdgeKind, edges: &[Edge]) -> Vec<bool> {
+        /// From so many edges of one follower on, its list is looked at once for all of them.
+        const RUN_MIN: usize = 8;
+        let graph = self.of(kind);
         let mut found = Vec::with_capacity(edges.len());
+        let mut at = 0;
         for run in edges.chunk_by(|one, next| one.follower == next.follower) {
-            self.of(kind).contains_run(run, &mut found);
+            at += run.len();
+            if run.len() >= RUN_MIN {
+                graph.contains_each(&edges[found.len()..at - run.len()], &mut found);
+                graph.contains_run(run, &mut found);
+            }
         }
+        graph.contains_each(&edges[found.len()..], &mut found);
         found
     }
 

@@ -21,7 +21,10 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
 
 async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = request.key(1)?;
-    let edges = request.ids(2).map(|member| Ok(key.edge(member?))).collect::<Result<Vec<_>>>()?;
+    let mut edges = Vec::with_capacity(request.arguments.len());
+    for member in request.ids(2) {
+        edges.push(key.edge(member?));
+    }
     check(request, &edges, out).await
 }
 
