@@ -356,6 +356,9 @@ def take_transaction(chance, make, pair, run, where):
     # A command of a wrong form aborts a transaction, so most have none.
     if chance.random() < 0.8:
         commands = [command for command in commands if not command.is_mistake]
+    # This one ends the transaction, too: what comes after it would run by itself, unlike what the sets would say.
+    ends = [at for at, command in enumerate(commands) if tuple(command.words) == ("EXEC", 1)]
+    commands = commands[: ends[0] + 1 if ends else None]
     if chance.random() < 0.05:
         commands.insert(len(commands) // 2, Command("MULTI"))
     ending = chance.choice(["EXEC", "EXEC", "EXEC", "DISCARD"])
