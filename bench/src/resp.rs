@@ -117,14 +117,11 @@ pub fn run(options: &Options) -> Result<()> {
         let client = LeanClient::connect(redis.address, None, CONNECTIONS)?;
         Ok(Subject { process: redis.process, client })
     };
-    let mut redis = match &redis {
-        Some([plain, threads]) => Some([connected(plain)?, connected(threads)?]),
-        None => None,
-    };
+    let mut redis: Vec<Subject> = redis.iter().flatten().map(connected).collect::<Result<_>>()?;
     for round in 1..=options.rounds {
         eprintln!("{NAME}, round {round}");
         for load in &mut loads {
-            load.compare(&mut recorder, options, &mut kinfolk, redis.as_mut())?;
+            load.compare(&mut recorder, options, &mut kinfolk, &mut redis)?;
         }
     }
     drop((kinfolk, redis));
@@ -203,11 +200,11 @@ impl Load {
         recorder: &mut Recorder,
         options: &Options,
         kinfolk: &mut Subject,
-        redis: Option<&mut [Subject; 2]>,
+        redis: &mut [Subject],
     ) -> Result<()> {
         let ours = self.measure(options, kinfolk)?;
         self.record(recorder, "check", &ours);
-        let Some([plain, threads]) = redis else { return Ok(()) };
+        let [plain, threads] = redis else { return Ok(()) };
         let theirs = self.measure(options, plain)?;
         self.record(recorder, "redis", &theirs);
         let key = &self.key;
