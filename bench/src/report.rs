@@ -58,6 +58,7 @@ fn page(results: &[Results]) -> String {
          [how each is measured](../README.md).\n",
     );
     let mut machines: Vec<String> = results.iter().map(described).collect();
+    machines.sort_unstable();
     machines.dedup();
     for machine in machines {
         page.push_str(&format!("\n{machine}\n"));
