@@ -62,8 +62,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
         let mut timeouts = Timeouts::default();
         timeouts.renew(&self.session);
         let mut woken = pin!(signals.wake.notified());
-        if signals.is_stopping() {
-            // The signal came before this connection could hear it.
+        if signals.is_stopping() || self.session.client.is_killed() {
+            // The signal came before this connection could hear it, as while it moved.
             signals.wake.notify_waiters();
         }
         let reason = loop {
