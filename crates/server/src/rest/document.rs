@@ -73,6 +73,9 @@ const TAGS: &[(&str, &str)] = &[
     ("system", "Health, readiness, metrics and this document"),
 ];
 
+/// The type of a body that is a file.
+const FILE: &str = "application/octet-stream";
+
 /// The document without any route.
 pub(crate) fn head() -> OpenApi {
     let license = LicenseBuilder::new().name("Apache License 2.0").identifier(Some("Apache-2.0"));
@@ -132,6 +135,12 @@ pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
         }
         if endpoint.changes {
             add_headers(operation, WRITE_HEADERS);
+        }
+        if let Some(RefOr::T(body)) = &mut operation.request_body
+            && body.content.contains_key(FILE)
+        {
+            // A file may be empty.
+            body.required = Some(Required::False);
         }
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", endpoint.audience()).build());
         let scope = endpoint.admission.scope();

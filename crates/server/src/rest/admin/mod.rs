@@ -57,7 +57,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
         ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip malformed lines"),
         ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
-    request_body(content = inline(Option<FileBytes>), content_type = "application/octet-stream", description = "The file, which may be compressed as its format says. `Content-Encoding` is refused"),
+    request_body(content = inline(FileBytes), content_type = "application/octet-stream", description = "The file, which may be compressed as its format says. `Content-Encoding` is refused"),
     responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(ImportLines))))]
 async fn import_edges<S: Store>(
     State(shared): State<Shared<S>>,
