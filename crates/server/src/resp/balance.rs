@@ -2,7 +2,7 @@
 //! threads.
 //!
 //! Where the machine is full, one thread that always finds another connection to serve does more than two that go to sleep after
-//! every reply, and leaves the other cores to whoever needs them. Where cores are idle, several threads answer sooner: a thread that
+//! every reply, and leaves the other cores to other work. Where cores are idle, several threads answer sooner: a thread that
 //! the system puts aside for a moment delays only its own connections. So connections begin on one thread, and spread while there
 //! is both work and room.
 
