@@ -43,6 +43,17 @@ impl<S> Context<S> {
         &self.store
     }
 
+    /// Text that carries a message and its signature, for something that a protocol hands out beside tokens and cursors. What was
+    /// signed for one purpose is invalid for another.
+    pub fn seal(&self, purpose: &str, message: &[u8]) -> String {
+        self.keys.seal(purpose.as_bytes(), message)
+    }
+
+    /// The message in text that this deployment sealed for the purpose.
+    pub fn unseal(&self, purpose: &str, text: &str) -> Option<Vec<u8>> {
+        self.keys.open(purpose.as_bytes(), text)
+    }
+
     pub(crate) fn require_limit(&self, limit: usize) -> Result<()> {
         let max = self.page_limit_max;
         if (1..=max).contains(&limit) { Ok(()) } else { Err(Error::LimitOutOfRange { limit, max }) }

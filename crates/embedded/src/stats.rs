@@ -36,6 +36,8 @@ pub struct Stats {
     pub runs: u64,
     /// Bytes of the change log on disk.
     pub log_bytes: u64,
+    /// Bytes of the log and of the files of rows together. Index snapshots and indexes for a quick start are not counted.
+    pub disk_bytes: u64,
     /// The newest visible position.
     pub newest: Sequence,
     /// Changes up to here are trimmed from the log.

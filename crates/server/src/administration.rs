@@ -22,6 +22,11 @@ pub trait Administration: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Tables about the deployment, such as its hosts, for people. As cheap as [`Administration::stats`].
+    fn tables(&self) -> Vec<StateTable> {
+        Vec::new()
+    }
+
     /// Up to `limit` users by number, from one on: every user that has, or had, an edge. Users keep their numbers, and a new one
     /// gets the next, so that pages that follow each other have all users. Cheap, too.
     fn users(&self, _from: u32, _limit: usize) -> Result<NumberedUsers> {
@@ -144,6 +149,26 @@ pub fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
 /// A statistic that only grows.
 pub fn counter(name: &'static str, help: &'static str, value: f64) -> Stat {
     Stat { name, help, kind: StatKind::Counter, of: None, value }
+}
+
+/// A table about the deployment.
+#[derive(Clone, Debug)]
+pub struct StateTable {
+    /// What it is about.
+    pub title: &'static str,
+    /// Its columns.
+    pub columns: &'static [StateColumn],
+    /// Its rows, with a text for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct StateColumn {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether it has numbers.
+    pub is_number: bool,
 }
 
 /// The time spent in a layer of the store since it was opened.

@@ -10,6 +10,7 @@ mod named;
 
 mod access;
 mod administration;
+mod console;
 mod internal_error;
 mod limits;
 mod metrics;
@@ -26,8 +27,10 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, ImportDone, LayerTimes, NumberedUsers, Stat, StatKind, counter, gauge,
+    Administration, ExportRequest, ImportDone, LayerTimes, NumberedUsers, Stat, StatKind, StateColumn,
+    StateTable, counter, gauge,
 };
+pub use console::{ConsoleSettings, EffectiveSetting};
 pub use kinfolk_api::{ExportContent, FileFormat, Import};
 pub use limits::{
     Budget, BudgetName, ExchangeCounts, LimitSettings, Limits, Rate, RateState, Round, SharedBudgets,

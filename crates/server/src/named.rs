@@ -2,20 +2,20 @@
 
 /// Declares an enum, the list of its values and their names.
 macro_rules! named {
-    ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)+ }) => {
+    ($(#[$meta:meta])* $vis:vis $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs, reason = "a value without a comment is what its name says")]
-        pub enum $type {
+        $vis enum $type {
             $($(#[$doc])* $value,)+
         }
 
         impl $type {
             /// All of them, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$value,)+];
+            $vis const ALL: &[Self] = &[$(Self::$value,)+];
 
             /// The name of a value.
-            pub fn name(self) -> &'static str {
+            $vis fn name(self) -> &'static str {
                 match self {
                     $(Self::$value => $name,)+
                 }

@@ -9,7 +9,7 @@ use kinfolk_core::feeds::{FeedSettings, Feeds};
 use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, Side, UserSet};
 use kinfolk_core::suggestions::{SuggestionPage, SuggestionSettings, Suggestions};
 use kinfolk_core::{
-    Context, EdgeKind, Epoch, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store,
+    Context, EdgeKind, Epoch, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Sequence, Store,
 };
 
 use crate::access::{Access, Permit, Viewer};
@@ -32,7 +32,7 @@ pub struct ServiceSettings {
 
 named! {
     /// What a profile has or lacks, by its name in the OpenAPI document. The graph and its change log are always there.
-    Capability {
+    pub Capability {
         /// People you may know.
         Suggestions = "suggestions",
         /// Posts and home feeds.
@@ -200,6 +200,22 @@ impl<S: Store> Service<S> {
     /// The end of the change log.
     pub(crate) async fn log_end(&self) -> Result<Frontier> {
         Ok(self.graph.store().span().await?.newest)
+    }
+
+    /// A frontier so far before the end of the log that about `count` kept changes follow it.
+    pub(crate) async fn log_before_end(&self, count: u64) -> Result<Frontier> {
+        let span = self.graph.store().span().await?;
+        let each = count.div_ceil(span.newest.iter().len().max(1) as u64);
+        let before = span.newest.iter().map(|Position { shard, sequence }| {
+            let trimmed = span.trimmed.get(shard).unwrap_or_default();
+            Sequence(sequence.0.saturating_sub(each)).max(trimmed).on(shard)
+        });
+        Ok(before.collect())
+    }
+
+    /// The store with the keys of its deployment, for what is signed.
+    pub(crate) fn context(&self) -> &Context<S> {
+        &self.graph.context
     }
 
     /// The kind of ids that the deployment uses.

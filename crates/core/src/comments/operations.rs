@@ -65,6 +65,11 @@ pub type HistoryPage = Page<CommentVersion>;
 pub type CommentThreads<S> = Operations<S, CommentSettings>;
 
 impl<S: CommentStore + PostStore> CommentThreads<S> {
+    /// How deep replies may be, for callers that ask for as much of a tree as they may.
+    pub fn depth_max(&self) -> u8 {
+        self.settings.depth_max
+    }
+
     /// Writes a comment. Replaces the request's `depth_max` with the deployment's, and normalizes line endings of the body to
     /// LF before a retry is compared.
     pub async fn comment(&self, new: NewComment) -> Result<CommentWritten> {

@@ -332,6 +332,10 @@ impl RowStorage for Rows {
         Backlog { sealed: self.recent.sealed(), runs: runs.unwrap_or(0) }
     }
 
+    fn disk_bytes(&self) -> u64 {
+        Tree::ALL.iter().map(|&tree| self.tree(tree).disk_space()).sum()
+    }
+
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
         let compact = |&tree: &Tree| compact(self.tree(tree), &self.sequence, runs, should_stop);
         self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))

@@ -204,6 +204,7 @@ impl Embedded {
             sealed_layers: backlog.sealed as u64,
             runs: backlog.runs as u64,
             log_bytes: store.log.bytes(),
+            disk_bytes: store.log.bytes() + store.rows().map(RowStorage::disk_bytes).sum::<u64>(),
             newest,
             trimmed,
             flushed: position(&store.flushed),

@@ -31,6 +31,9 @@ pub(crate) trait RowStorage: Send + Sync {
     /// What waits to be flushed and compacted.
     fn backlog(&self) -> Backlog;
 
+    /// Bytes of its files.
+    fn disk_bytes(&self) -> u64;
+
     /// Compacts files if there are at least so many runs, until it should stop.
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()>;
 

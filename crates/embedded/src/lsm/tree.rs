@@ -152,6 +152,10 @@ impl RowStorage for LsmTree {
         Backlog { sealed: self.tree.sealed_memtable_count(), runs: self.tree.l0_run_count() }
     }
 
+    fn disk_bytes(&self) -> u64 {
+        self.tree.disk_space()
+    }
+
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
         self.shared.storing.change(|| compact(&self.tree, &self.sequence, runs, should_stop))
     }

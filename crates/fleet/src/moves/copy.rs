@@ -152,7 +152,10 @@ impl Mover<'_> {
             let parameters: [&(dyn ToSql + Sync); 6] = [&shard, &epoch, &number, &started, &trimmed, &first];
             client.execute(begin, &parameters).await.map_err(failed)?;
             let of_marks: [&(dyn ToSql + Sync); 3] = [&shard, &numbers, &sequences];
-            self.execute(connection, Query::SetIncomingMarks, &of_marks).await
+            self.execute(connection, Query::SetIncomingMarks, &of_marks).await?;
+            // A process that was stopped until the move was aborted must leave no copy: it would keep all logs from being trimmed.
+            let is_own = self.shared.catalog().claim_move(&self.moved, Some(number), number).await;
+            if is_own.map_err(Failure::Transient)? { Ok(()) } else { Err(self.replaced()) }
         });
         begun.await.map(drop)
     }

@@ -154,8 +154,9 @@ impl<'a> Mover<'a> {
             let failed =
                 |error: tokio_postgres::Error| Failure::of_statement(&host.name, &error).into_error();
             let is_own = client.query_one(&lock, &[]).await.map_err(failed)?.get::<_, bool>(0);
-            // Under the lock: a move that is over must not be claimed.
-            let is_there = is_own && shared.catalog().claim_move(&moved, None, number).await?;
+            // Under the lock: a move that is over must not be claimed, nor one that another process has taken over since the first host.
+            let earlier = (!sessions.is_empty()).then_some(number);
+            let is_there = is_own && shared.catalog().claim_move(&moved, earlier, number).await?;
             if !is_there {
                 let reason = if is_own { "has just ended the move of" } else { "is moving" };
                 let detail = format!("another process {reason} shard {}", moved.shard.0);

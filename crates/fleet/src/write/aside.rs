@@ -68,8 +68,7 @@ impl Aside {
                 continue;
             }
             while let Some(late) = batch.pop_front_if(|run| run.deadline <= Instant::now() + pause) {
-                tracing::warn!(shard = shard.0, "a shard that is being moved takes no writes");
-                late.refuse(&Failure::Moved.into_error());
+                refuse_late(shard, late);
             }
             // Whether or not that succeeds, the next attempt finds out.
             _ = self.writer.shared.reload_topology().await;
@@ -78,13 +77,19 @@ impl Aside {
         }
     }
 
-    /// Adds runs to a batch while it is small. Returns when the first of it is late, or forgets the shard if there is none.
+    /// Adds runs to a batch while it is small, but for those that are late: their clients may have given up, and must not be
+    /// surprised. Returns when the first of it is late, or forgets the shard if there is none.
     fn fill(&self, shard: Shard, batch: &mut VecDeque<Run>) -> Option<Instant> {
         let mut waiting = self.waiting.lock();
         let queue = waiting.get_mut(&shard)?;
+        let now = Instant::now();
         let mut commands: usize = batch.iter().map(Run::commands).sum();
         while commands < BATCH_COMMANDS_MAX {
             let Some(next) = queue.pop_front() else { break };
+            if next.deadline <= now {
+                refuse_late(shard, next);
+                continue;
+            }
             commands += next.commands();
             batch.push_back(next);
         }
@@ -94,4 +99,9 @@ impl Aside {
         }
         first
     }
+}
+
+fn refuse_late(shard: Shard, run: Run) {
+    tracing::warn!(shard = shard.0, "a shard that is being moved takes no writes");
+    run.refuse(&Failure::Moved.into_error());
 }

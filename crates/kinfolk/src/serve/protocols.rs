@@ -10,8 +10,8 @@ use kinfolk_core::{IdKind, Store};
 use kinfolk_server::resp::{self, Loading, RespSettings, Waiting};
 use kinfolk_server::rest::{self, RestSettings};
 use kinfolk_server::{
-    Access, AccessSettings, Door, LimitSettings, Protocol, Service, SharedBudgets, Tls, TlsSettings,
-    TokenSettings, require_safe_binding,
+    Access, AccessSettings, ConsoleSettings, Door, LimitSettings, Protocol, Service, SharedBudgets, Tls,
+    TlsSettings, TokenSettings, require_safe_binding,
 };
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -84,6 +84,16 @@ fn new_access(
     Ok(Access::new(&settings)?)
 }
 
+/// What the console shows, if it is served.
+fn console(configuration: &Configuration) -> Option<ConsoleSettings> {
+    let is_served = configuration.http.console && configuration.server.role.serves_api();
+    is_served.then(|| ConsoleSettings {
+        profile: if configuration.fleet.catalog.is_some() { "fleet" } else { "embedded" },
+        version: env!("CARGO_PKG_VERSION"),
+        settings: configuration.effective.clone(),
+    })
+}
+
 /// Maximum number of concurrent reloads: a disk that hangs must not use up threads.
 const RELOADS_MAX: usize = 2;
 
@@ -125,6 +135,7 @@ impl Protocols {
             drain_timeout: configuration.server.grace.0,
             allowed_origins: configuration.http.origins.0.clone(),
             is_system_only: !configuration.server.role.serves_api(),
+            console: console(configuration),
             adopt_trace: adopt_trace(configuration),
             ..defaults
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use kinfolk_server::EffectiveSetting;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -57,6 +58,19 @@ impl Effective {
         }
         Self { items }
     }
+}
+
+/// The effective settings as the console shows them.
+pub(super) fn effective(texts: &Texts) -> Vec<EffectiveSetting> {
+    let text = |value: Json| match value {
+        Json::Null => String::new(),
+        Json::String(text) => text,
+        other => other.to_string(),
+    };
+    let items = Effective::new(texts, &[]).items.into_iter();
+    items
+        .map(|item| EffectiveSetting { key: item.key, value: text(item.value), origin: item.origin })
+        .collect()
 }
 
 impl Print for Effective {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggestions::Ranking;
+use kinfolk_server::EffectiveSetting;
 
 use super::connection::{ConnectionString, Hosts, Secret};
 use super::value::{
@@ -30,6 +31,8 @@ macro_rules! settings {
         #[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the settings of the fleet are known everywhere"))]
         pub(crate) struct Configuration {
             $($(#[doc = $about])+ pub(crate) $section: $struct,)+
+            /// All settings as texts, without secrets.
+            pub(crate) effective: Vec<EffectiveSetting>,
         }
 
         $(
@@ -52,6 +55,7 @@ macro_rules! settings {
                     $($section: $struct {
                         $($name: value(texts, stringify!($section), stringify!($name))?,)+
                     },)+
+                    effective: super::print::effective(texts),
                 })
             }
         }
@@ -161,6 +165,8 @@ settings! {
         connections: Count = "20000", "http-connections", "N", Server;
         /// Maximum time of a request; streams and bulk work are not limited
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
+        /// Whether the console is served, at /console of the address for REST
+        console: bool = "true", "console", "", Server;
         /// Origins of web pages that may call the API, such as https://example.org; none by default
         origins: Origins = "", "http-origins", "ORIGINS", Server;
     }

@@ -9,8 +9,7 @@ use kinfolk_core::{Clock, Error, Result};
 use parking_lot::RwLock;
 
 use super::caller::{Caller, Identity, Standing};
-use super::key_file::{self, KeyFile};
-use super::scope::Scopes;
+use super::key_file::{self, KeyEntry, KeyFile};
 use crate::limits::{Budget, BudgetName, Rate, SharedBudgets};
 use crate::watched_file::WatchedFile;
 
@@ -30,10 +29,40 @@ pub(super) struct Keys {
 
 struct Key {
     name: Arc<str>,
-    hash: blake3::Hash,
-    scopes: Scopes,
+    entry: KeyEntry,
     standing: Arc<Standing>,
     budget: Arc<Budget>,
+}
+
+/// Names a key whose secret was shown before, without the secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyProof {
+    /// The public id.
+    pub id: Box<str>,
+    /// The beginning of the secret's hash: another secret under the same id is another key.
+    pub fingerprint: [u8; Self::FINGERPRINT_LEN],
+}
+
+impl KeyProof {
+    /// The length of a fingerprint.
+    pub(crate) const FINGERPRINT_LEN: usize = 16;
+}
+
+impl Key {
+    fn fingerprint(&self) -> [u8; KeyProof::FINGERPRINT_LEN] {
+        let hash = self.entry.hash();
+        *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
+            identity: Identity::Service(Arc::clone(&self.name)),
+            scopes: self.entry.scope_set(),
+            budget: Arc::clone(&self.budget),
+            expires_at: None,
+            standing: Arc::clone(&self.standing),
+        }
+    }
 }
 
 impl Keys {
@@ -52,18 +81,37 @@ impl Keys {
 
     /// The caller that a key belongs to.
     pub(crate) fn authenticate(&self, credential: &str) -> Result<Caller> {
+        self.find(credential, Key::caller)
+    }
+
+    /// What names a key from now on, if it is valid.
+    pub(crate) fn prove(&self, credential: &str) -> Result<KeyProof> {
+        self.find(credential, |key| KeyProof {
+            id: key.entry.id.as_str().into(),
+            fingerprint: key.fingerprint(),
+        })
+    }
+
+    fn find<T>(&self, credential: &str, result: impl FnOnce(&Key) -> T) -> Result<T> {
         let (id, secret) = key_file::split(credential).ok_or(REFUSED)?;
         let hash = key_file::hash_secret(secret);
         let by_id = self.by_id.read();
         // The comparison of hashes takes the same time wherever they differ.
-        let key = by_id.get(id).filter(|key| key.hash == hash).ok_or(REFUSED)?;
-        Ok(Caller {
-            identity: Identity::Service(Arc::clone(&key.name)),
-            scopes: key.scopes,
-            budget: Arc::clone(&key.budget),
-            expires_at: None,
-            standing: Arc::clone(&key.standing),
-        })
+        by_id.get(id).filter(|key| key.entry.hash() == hash).map(result).ok_or(REFUSED)
+    }
+
+    /// The caller of a key that was proved before.
+    pub(crate) fn resume(&self, proof: &KeyProof) -> Result<Caller> {
+        let by_id = self.by_id.read();
+        let key = by_id.get(&proof.id).filter(|key| key.fingerprint() == proof.fingerprint);
+        key.map(Key::caller).ok_or(REFUSED)
+    }
+
+    /// All keys, as their file describes them, by name.
+    pub(crate) fn entries(&self) -> Vec<KeyEntry> {
+        let mut entries: Vec<KeyEntry> = self.by_id.read().values().map(|key| key.entry.clone()).collect();
+        entries.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
+        entries
     }
 
     /// Reads the keys again, even if the file has not changed. The keys stay as they are if the file can't be read.
@@ -83,7 +131,7 @@ impl Keys {
         for entry in file.entries() {
             let rate = entry.limit.or(self.default_limit);
             let kept = former.remove(entry.id.as_str());
-            let same_secret = kept.as_ref().is_some_and(|key| key.hash == entry.hash());
+            let same_secret = kept.as_ref().is_some_and(|key| key.entry.hash() == entry.hash());
             // Connections with this key share its standing and its budget.
             let (standing, budget) = match kept {
                 Some(key) if same_secret => (key.standing, key.budget),
@@ -95,8 +143,8 @@ impl Keys {
             };
             standing.update(entry.scope_set(), entry.not_after);
             budget.set_rate(rate);
-            let (name, hash, scopes) = (entry.name.as_str().into(), entry.hash(), entry.scope_set());
-            by_id.insert(entry.id.as_str().into(), Key { name, hash, scopes, standing, budget });
+            let (name, entry) = (entry.name.as_str().into(), entry.clone());
+            by_id.insert(entry.id.as_str().into(), Key { name, entry, standing, budget });
         }
         former.values().for_each(|key| key.standing.revoke());
         Ok(())

@@ -19,8 +19,9 @@ use std::sync::Arc;
 pub use binding::require_safe_binding;
 pub use caller::{Caller, Identity};
 pub use key_file::{KeyEntry, KeyFile, NewKey};
+pub(crate) use keys::KeyProof;
 use keys::Keys;
-use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock};
+use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock, Timestamp};
 pub(crate) use permit::{Actor, Permit, Viewer};
 pub use scope::{Scope, Scopes};
 pub use token::TokenSettings;
@@ -130,6 +131,33 @@ impl Access {
         match &self.0 {
             Mode::Open(anyone) => Ok(anyone.clone()),
             Mode::Guarded(guard) => guard.authenticate(credential),
+        }
+    }
+
+    /// What names an API key from now on, for a session that begins with it. Tokens of end users begin none.
+    pub(crate) fn prove(&self, credential: &str) -> Result<KeyProof> {
+        const EXPECTED: Error = Error::Unauthenticated { detail: "an API key is needed, such as kf_…" };
+        let keys = self.keys().ok_or(EXPECTED)?;
+        if key_file::is_key(credential) { keys.prove(credential) } else { Err(EXPECTED) }
+    }
+
+    /// The caller of a session, which is refused from the session's end on.
+    pub(crate) fn resume(&self, proof: &KeyProof, ends_at: Timestamp) -> Result<Caller> {
+        let ended = Error::Unauthenticated { detail: "the session has ended; sign in again" };
+        let caller = Caller { expires_at: Some(ends_at), ..self.keys().ok_or(ended)?.resume(proof)? };
+        caller.check()?;
+        Ok(caller)
+    }
+
+    /// The API keys, without their secrets; none if services are not admitted.
+    pub(crate) fn key_entries(&self) -> Vec<KeyEntry> {
+        self.keys().map(Keys::entries).unwrap_or_default()
+    }
+
+    fn keys(&self) -> Option<&Keys> {
+        match &self.0 {
+            Mode::Open(_) => None,
+            Mode::Guarded(guard) => guard.keys.as_ref(),
         }
     }
 

@@ -9,10 +9,11 @@ mod stripes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
+use kinfolk_core::{Clock, ErrorCode, SystemClock, Timestamp};
 pub(crate) use names::Source;
 pub use names::{Operation, Protocol};
+use parking_lot::Mutex;
 use stripes::Striped;
 
 use crate::administration::{LayerTimes, Stat};
@@ -35,6 +36,16 @@ pub struct Metrics {
     opened: PerProtocol,
     closed: PerProtocol,
     suggestions_served: [AtomicU64; Source::ALL.len()],
+    jobs: Mutex<Vec<JobEnd>>,
+}
+
+/// The latest end of a job of administration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobEnd {
+    pub(crate) operation: Operation,
+    pub(crate) at: Timestamp,
+    /// Whether it did what it was asked to.
+    pub(crate) succeeded: bool,
 }
 
 /// A histogram for each protocol and operation.
@@ -96,12 +107,24 @@ impl Metrics {
         self.suggestions_served[source as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A job of administration has ended.
+    pub(crate) fn job_ended(&self, operation: Operation, succeeded: bool) {
+        let mut jobs = self.jobs.lock();
+        jobs.retain(|job| job.operation != operation);
+        jobs.push(JobEnd { operation, at: SystemClock.now(), succeeded });
+    }
+
+    /// The latest end of a job since the start.
+    pub(crate) fn last_job(&self, operation: Operation) -> Option<JobEnd> {
+        self.jobs.lock().iter().find(|job| job.operation == operation).copied()
+    }
+
     /// Everything, in the text format of Prometheus, with the statistics and latencies of the store.
     pub fn render(&self, stats: &[Stat], layers: &[LayerTimes]) -> String {
         render::render(self, stats, layers)
     }
 
-    fn durations(&self, protocol: Protocol, operation: Operation) -> HistogramSnapshot {
+    pub(crate) fn durations(&self, protocol: Protocol, operation: Operation) -> HistogramSnapshot {
         let mut sum = HistogramSnapshot::default();
         for stripe in self.durations.all() {
             stripe.of(protocol, operation).add_to(&mut sum);
@@ -117,6 +140,11 @@ impl Metrics {
 
     fn failures(&self, protocol: Protocol, operation: Operation, code: ErrorCode) -> u64 {
         self.failures.of(protocol, operation, code).load(Ordering::Relaxed)
+    }
+
+    /// How many requests were refused or failed, for whatever reason.
+    pub(crate) fn all_failures(&self, protocol: Protocol, operation: Operation) -> u64 {
+        ErrorCode::ALL.iter().map(|&code| self.failures(protocol, operation, code)).sum()
     }
 
     fn opened(&self, protocol: Protocol) -> u64 {

@@ -2,7 +2,7 @@
 
 named! {
     /// The protocol of a request.
-    Protocol {
+    pub Protocol {
         /// HTTP.
         Rest = "rest",
         /// The Redis protocol.
@@ -12,7 +12,7 @@ named! {
 
 named! {
     /// The source of suggestions.
-    Source {
+    pub Source {
         /// Computed for all users, and fresh.
         Stored = "stored",
         /// Computed on request.
@@ -22,7 +22,7 @@ named! {
 
 named! {
     /// The operation of a request.
-    Operation {
+    pub Operation {
         Check = "check",
         CheckMany = "check_many",
         Relationships = "relationships",
@@ -60,6 +60,8 @@ named! {
         Compact = "compact",
         /// Computing suggestions for all users.
         Suggest = "suggest",
+        /// Pages of the console; what it writes counts as the operation that it is.
+        Console = "console",
         /// Anything about the connection or the server itself.
         Other = "other",
     }

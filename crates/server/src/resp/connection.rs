@@ -62,7 +62,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
         let mut timeouts = Timeouts::default();
         timeouts.renew(&self.session);
         let mut woken = pin!(signals.wake.notified());
-        if signals.is_stopping() || self.session.client.is_killed() {
+        self.session.update_credential_end();
+        if signals.is_stopping() || self.session.client.is_killed() || self.session.is_refused() {
             // The signal came before this connection could hear it, as while it moved.
             signals.wake.notify_waiters();
         }
@@ -113,7 +114,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if let Err(over) = kept {
                 break Some(over.into());
             }
+            // One that has not authenticated has one deadline, which does not move.
             if T::MAY_LEAVE
+                && self.session.caller.is_some()
                 && rest.is_empty()
                 && let Some(way) = placement.way_out()
             {

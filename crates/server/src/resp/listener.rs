@@ -69,6 +69,8 @@ pub async fn run_after_loading<S: Store>(
     // A token of these threads: if one of them fails, the others are stopped. Not a child of `stop`: a client whose idle connection
     // is closed must not find this process again, so the listener goes first.
     let working = CancellationToken::new();
+    // They end with this function, also where it ends early.
+    let _ending = working.clone().drop_guard();
     let workers = Worker::start_all(&shared, tls.as_ref(), &working)?;
     let (seats, mut endings): (Vec<_>, FuturesUnordered<_>) =
         workers.into_iter().map(|Worker { seat, ended }| (seat, ended)).unzip();
@@ -77,8 +79,10 @@ pub async fn run_after_loading<S: Store>(
     }
     let feed = tracking::run(Arc::clone(&shared.service), Arc::clone(&shared.tracking), working.clone());
     drop(shared);
+    // Connections that can't move are spread from the start.
+    let may_move = tls.is_none() && seats.len() > 1;
     let serve = async {
-        let outcome = hand_out(&listener, &seats, &mut endings, &stop).await;
+        let outcome = hand_out(&listener, &seats, may_move, &mut endings, &stop).await;
         drop((listener, seats));
         working.cancel();
         while endings.next().await.is_some() {}
@@ -87,11 +91,12 @@ pub async fn run_after_loading<S: Store>(
     tokio::join!(serve, feed).0
 }
 
-/// Hands connections to the threads that are needed, one after the other, until `stop`, and balances them. A thread that ends
-/// before is an error: its connections are gone, and so would be those that it gets.
+/// Hands connections to the threads that are needed, one after the other, until `stop`, and balances them; to all threads if they can't
+/// move later. A thread that ends before is an error: its connections are gone, and so would be those that it gets.
 async fn hand_out<S: Store>(
     listener: &tokio::net::TcpListener,
     seats: &[Seat<S>],
+    may_move: bool,
     endings: &mut FuturesUnordered<oneshot::Receiver<()>>,
     stop: &CancellationToken,
 ) -> io::Result<()> {
@@ -107,7 +112,7 @@ async fn hand_out<S: Store>(
             Some(_) = endings.next() => {
                 return Err(io::Error::other("a thread of the Redis protocol has failed"));
             }
-            _ = period.tick(), if seats.len() > 1 => {
+            _ = period.tick(), if may_move => {
                 let (threads, idle_cores) = loads.next(seats);
                 let transfer = balance.step(&threads, idle_cores);
                 apply(transfer, seats, balance.active());
@@ -115,7 +120,7 @@ async fn hand_out<S: Store>(
             }
             accepted = accept(listener) => accepted,
         };
-        turn = (turn + 1) % balance.active();
+        turn = (turn + 1) % if may_move { balance.active() } else { seats.len() };
         if let (Some(accepted), Some(seat)) = (accepted, seats.get(turn)) {
             seat.take(accepted).await;
         }

@@ -191,6 +191,11 @@ impl<S: Store> Session<S> {
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
     }
 
+    /// Whether the caller's credential is no longer valid.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.caller.as_ref().is_some_and(|caller| caller.check().is_err())
+    }
+
     /// Makes the reads that follow show what a token covers, besides what they have to show already.
     pub(crate) fn require_after(&mut self, token: &str) -> Result<()> {
         self.seen.join(&self.shared.service.frontier(token)?);

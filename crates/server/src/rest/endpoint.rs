@@ -64,6 +64,15 @@ pub(crate) enum Cost {
     Comment,
 }
 
+/// Where a request carries its credential, its actor and its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// In headers, as programs send them.
+    Headers,
+    /// In cookies of the console. Requests that change something must come from a page of the console.
+    Cookies,
+}
+
 /// What an endpoint does with the token of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenUse {
@@ -90,6 +99,8 @@ pub(crate) struct Endpoint {
     pub cost: Cost,
     /// What it does with the request's token.
     pub token: TokenUse,
+    /// Where the request has its credential, its actor and its token.
+    pub carrier: Carrier,
     /// Whether it has no time limit, and counts itself when it ends.
     pub is_long: bool,
     /// Whether it can be so much work that it is cancelled a moment after its client closes its sending side, and so may be
@@ -111,6 +122,7 @@ impl Endpoint {
             actor: ActorRule::Anyone,
             cost: Cost::Request,
             token: TokenUse::Ignored,
+            carrier: Carrier::Headers,
             is_long: false,
             is_abandonable: false,
             capability: None,
@@ -188,6 +200,11 @@ impl Endpoint {
     /// Returns a token that covers the one of the request.
     pub(crate) const fn joining_token(self) -> Self {
         Self { token: TokenUse::Joined, ..self }
+    }
+
+    /// Belongs to the console.
+    pub(crate) const fn in_console(self) -> Self {
+        Self { carrier: Carrier::Cookies, ..self }
     }
 
     /// Has no time limit.

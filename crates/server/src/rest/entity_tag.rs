@@ -137,12 +137,21 @@ impl<S: Store> FromRequestParts<Shared<S>> for Cached {
 }
 
 impl Cached {
-    /// The response to a read: the representation, or 304 if the client has it.
+    /// The response to a read: the JSON, or 304 if the client has it.
     pub(crate) fn respond(&self, tag: &EntityTag, representation: impl Into<Bytes>) -> Response {
+        self.respond_with(tag, || json::written(representation.into()))
+    }
+
+    /// The response to a read: the representation, or 304 if the client has it.
+    pub(crate) fn respond_with(
+        &self,
+        tag: &EntityTag,
+        representation: impl FnOnce() -> Response,
+    ) -> Response {
         let mut response = match self.find(tag) {
             // As the client has it: a cache finds what it stored by the same tag.
             Some(known) => (StatusCode::NOT_MODIFIED, [(ETAG, known), (VARY, BY_CODING)]).into_response(),
-            None => ([tag.header()], json::written(representation.into())).into_response(),
+            None => ([tag.header()], representation()).into_response(),
         };
         response.headers_mut().insert(CACHE_CONTROL, REVALIDATED);
         response

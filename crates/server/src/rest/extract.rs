@@ -255,7 +255,7 @@ impl<S: Store> FromRequest<Shared<S>> for JsonBody {
             return Err(Failure(Error::UnsupportedMediaType { expected: "application/json" }));
         }
         require_plain(request.headers())?;
-        Ok(Self(read(request.into_body(), shared.settings.body_bytes_max).await?))
+        Ok(Self(read_body(request.into_body(), shared.settings.body_bytes_max).await?))
     }
 }
 
@@ -289,7 +289,7 @@ impl<S: Store> FromRequest<Shared<S>> for NoBody {
         if request.body().is_end_stream() {
             return Ok(Self);
         }
-        let body = read(request.into_body(), shared.settings.body_bytes_max).await?;
+        let body = read_body(request.into_body(), shared.settings.body_bytes_max).await?;
         let blank = body.iter().all(u8::is_ascii_whitespace);
         if blank || serde_json::from_slice(&body).is_ok_and(|fields: serde_json::Map<_, _>| fields.is_empty())
         {
@@ -312,7 +312,7 @@ impl<S: Store> FromRequest<Shared<S>> for NoInput {
 }
 
 /// Reads a whole body, if it is not too large.
-async fn read(body: Body, max: usize) -> Result<Bytes> {
+pub(crate) async fn read_body(body: Body, max: usize) -> Result<Bytes> {
     if body.size_hint().lower() > max as u64 {
         return Err(Error::TooLarge { max });
     }

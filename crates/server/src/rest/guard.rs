@@ -10,7 +10,7 @@ use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -18,7 +18,7 @@ use kinfolk_core::comments::{Moderator, Parent, Viewer as CommentViewer};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Result};
 use tokio::time::timeout;
 
-use super::endpoint::{ActorRule, Admission, Cost, Endpoint, TokenUse};
+use super::endpoint::{ActorRule, Admission, Carrier, Cost, Endpoint, TokenUse};
 use super::exchange::Exchange;
 use super::extract::{ACTOR, Call, TOKEN, User, header};
 use super::output::Rule;
@@ -27,9 +27,13 @@ use super::query::Query;
 use super::request_id::RequestId;
 use super::{Rest, Shared, Store};
 use crate::access::{Caller, Identity, Scope};
+use crate::console::cookies;
 use crate::limits::{Budget, Taken};
 use crate::metrics::Protocol;
 use crate::service::Service;
+
+/// Says how the page that sends a request is related to its target. Pages can't set it.
+pub(crate) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -44,7 +48,7 @@ pub(crate) async fn guard<S: Store>(
     let started = Instant::now();
     tracing::Span::current().record("otel.name", endpoint.operation.name());
     let identified = match shared.door.service() {
-        Some(service) => identify(&shared, service, endpoint, request.headers()),
+        Some(service) => identify(&shared, service, endpoint, &request),
         None => Ok(None),
     };
     let response = match identified {
@@ -104,11 +108,15 @@ async fn respond<S: Store>(
     held.unwrap_or_else(|error| Failure(error).into_response())
 }
 
+/// Marks the response to a comment that is new. What it took from its budgets stays taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IsNewComment;
+
 /// Whether a new comment may have come of a request.
 fn may_be_written(response: &Response) -> bool {
-    let failure = response.extensions().get::<Failure>();
-    response.status() == StatusCode::CREATED
-        || failure.is_some_and(|Failure(error)| error.is_outcome_unknown())
+    let extensions = response.extensions();
+    extensions.get::<IsNewComment>().is_some()
+        || extensions.get::<Failure>().is_some_and(|Failure(error)| error.is_outcome_unknown())
 }
 
 /// Finds the caller, if the route needs one. Refuses what no route accepts.
@@ -116,14 +124,19 @@ fn identify<'a, S: Store>(
     shared: &Rest<S>,
     service: &'a Arc<Service<S>>,
     endpoint: Endpoint,
-    headers: &HeaderMap,
+    request: &Request,
 ) -> Result<Option<Identified<'a, S>>> {
+    let headers = request.headers();
     if service.access.is_open() {
         refuse_foreign_pages(shared, headers)?;
     }
+    if endpoint.carrier == Carrier::Cookies && !request.method().is_safe() {
+        refuse_other_pages(headers)?;
+    }
     if endpoint.admission == Admission::Everybody {
         // No credential is needed here, so an invalid one is ignored.
-        if headers.contains_key(ACTOR)
+        if endpoint.carrier == Carrier::Headers
+            && headers.contains_key(ACTOR)
             && let Ok(caller) = caller(service, headers)
         {
             refuse_other_actor(service, &caller, headers)?;
@@ -133,7 +146,11 @@ fn identify<'a, S: Store>(
     if service.access.is_open() {
         refuse_foreign_names(shared, headers)?;
     }
-    Ok(Some(Identified { service, caller: caller(service, headers)? }))
+    let caller = match endpoint.carrier {
+        Carrier::Headers => caller(service, headers)?,
+        Carrier::Cookies => shared.console.caller(service, headers)?,
+    };
+    Ok(Some(Identified { service, caller }))
 }
 
 /// Refuses what the endpoint does not allow; charges what it costs.
@@ -158,7 +175,7 @@ async fn admit<S: Store>(
     if endpoint.changes {
         shared.output.require_room(&caller.identity)?;
     }
-    let user = user(service.id_kind(), &caller, endpoint.actor, &mut request).await?;
+    let user = user(service.id_kind(), &caller, endpoint, &mut request).await?;
     let seen = seen(service, endpoint, request.headers())?;
     let comment = charge(service, endpoint, &user, &mut request).await?;
     let request_id = request.extensions().get::<RequestId>().cloned();
@@ -175,16 +192,28 @@ fn seen<S: Store>(service: &Service<S>, endpoint: Endpoint, headers: &HeaderMap)
     if endpoint.token == TokenUse::Ignored {
         return Ok(Frontier::default());
     }
+    if endpoint.carrier == Carrier::Cookies {
+        // One of another deployment on this machine, or from before a restore, says nothing here.
+        let token = cookies::find(headers, cookies::TOKEN);
+        return Ok(token.and_then(|token| service.frontier(token).ok()).unwrap_or_default());
+    }
     header(headers, &TOKEN)?.map_or_else(|| Ok(Frontier::default()), |token| service.frontier(token))
 }
 
 /// The user that the request is made for, if the caller may make it.
-async fn user(kind: IdKind, caller: &Caller, rule: ActorRule, request: &mut Request) -> Result<User> {
-    if rule == ActorRule::Anyone {
+async fn user(kind: IdKind, caller: &Caller, endpoint: Endpoint, request: &mut Request) -> Result<User> {
+    if endpoint.actor == ActorRule::Anyone {
         return Ok(User::Unnamed);
     }
-    let named = header(request.headers(), &ACTOR)?.map(|text| kind.parse(text)).transpose()?;
-    Ok(match rule {
+    let named = match (endpoint.carrier, endpoint.actor) {
+        // Who moderates in the console does so in its own right, whichever user it acts as otherwise.
+        (Carrier::Cookies, ActorRule::Moderator) => None,
+        (Carrier::Cookies, _) => cookies::actor(request.headers(), kind),
+        (Carrier::Headers, _) => {
+            header(request.headers(), &ACTOR)?.map(|text| kind.parse(text)).transpose()?
+        }
+    };
+    Ok(match endpoint.actor {
         ActorRule::Anyone => User::Unnamed,
         ActorRule::Actor => User::Actor(caller.actor(named)?),
         ActorRule::ActorInPath => {
@@ -333,6 +362,24 @@ fn refuse_foreign_pages<S: Store>(shared: &Rest<S>, headers: &HeaderMap) -> Resu
     Err(Error::Forbidden {
         detail: "web pages of this origin may not call; allow it in http.origins".to_owned(),
     })
+}
+
+/// What changes something through the console must come from one of its pages: a browser sends its cookies, and on this machine needs
+/// none, whichever page makes it do so. It says whether that page is of this server; where it does not, it names the page's origin.
+fn refuse_other_pages(headers: &HeaderMap) -> Result<()> {
+    let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+    let authority = origin.and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+    let is_own = match site {
+        Some(site) => site == b"same-origin",
+        None => {
+            authority.zip(host(headers)).is_some_and(|(own, host)| host.as_str().eq_ignore_ascii_case(own))
+        }
+    };
+    if is_own {
+        return Ok(());
+    }
+    Err(Error::Forbidden { detail: "this must be sent from a page of the console itself".to_owned() })
 }
 
 /// Runs the route. Neither a panic nor a time-out takes the connection down with it.

@@ -4,20 +4,20 @@
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
 //! problem documents), `guard` (what the endpoint declares: who may, at what cost, how long), and one function per route.
 
-mod admin;
+pub(crate) mod admin;
 mod changes;
 mod checks;
 mod comments;
 mod connection;
 mod counts;
 mod document;
-mod endpoint;
-mod entity_tag;
+pub(crate) mod endpoint;
+pub(crate) mod entity_tag;
 mod exchange;
-mod extract;
-mod guard;
+pub(crate) mod extract;
+pub(crate) mod guard;
 mod hyper_socket;
-mod json;
+pub(crate) mod json;
 mod json_body;
 mod lists;
 mod malformed;
@@ -27,12 +27,12 @@ mod output;
 mod overlaps;
 pub mod pairs;
 mod posts;
-mod problem;
-mod query;
-mod request_id;
+pub(crate) mod problem;
+pub(crate) mod query;
+pub(crate) mod request_id;
 mod respond;
-mod routes;
-mod stream;
+pub(crate) mod routes;
+pub(crate) mod stream;
 mod suggestions;
 mod system;
 mod tail;
@@ -68,6 +68,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
+use crate::console::{self, Console, ConsoleSettings};
 use crate::service::Door;
 
 /// How many imports, exports, verifications, backups and computations may run at once: each takes a thread and much of
@@ -105,6 +106,8 @@ pub struct RestSettings {
     pub allowed_origins: Vec<Origin>,
     /// Whether only health, readiness and metrics are served: the process has no API.
     pub is_system_only: bool,
+    /// The console, unless it is off.
+    pub console: Option<ConsoleSettings>,
     /// Makes the span of a request the child of its caller's, if spans go anywhere.
     pub adopt_trace: Option<AdoptTrace>,
 }
@@ -124,15 +127,16 @@ impl Default for RestSettings {
             keep_alive_interval: Duration::from_secs(15),
             allowed_origins: Vec::new(),
             is_system_only: false,
+            console: None,
             adopt_trace: None,
         }
     }
 }
 
 /// What all connections share.
-struct Rest<S: Store> {
-    door: Arc<Door<S>>,
-    settings: RestSettings,
+pub(crate) struct Rest<S: Store> {
+    pub(crate) door: Arc<Door<S>>,
+    pub(crate) settings: RestSettings,
     /// Connections end: no more are accepted by then.
     stop: CancellationToken,
     tail: tail::Tail,
@@ -140,12 +144,16 @@ struct Rest<S: Store> {
     output: Arc<output::Output>,
     request_ids: request_id::RequestIds,
     document: document::Document,
+    pub(crate) console: Console,
+    /// Whether connections are encrypted.
+    pub(crate) is_encrypted: bool,
 }
 
-type Shared<S> = Arc<Rest<S>>;
+pub(crate) type Shared<S> = Arc<Rest<S>>;
 
 impl<S: Store> Rest<S> {
-    fn new(door: Arc<Door<S>>, settings: RestSettings, api: OpenApi) -> Shared<S> {
+    fn new(door: Arc<Door<S>>, settings: RestSettings, is_encrypted: bool, api: OpenApi) -> Shared<S> {
+        let console = Console::new(settings.console.clone());
         let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
         Arc::new(Self {
             door,
@@ -156,6 +164,8 @@ impl<S: Store> Rest<S> {
             output: Arc::new(output),
             request_ids: request_id::RequestIds::new(),
             document: document::Document::new(api),
+            console,
+            is_encrypted,
         })
     }
 }
@@ -168,8 +178,15 @@ pub async fn serve<S: Store>(
     settings: RestSettings,
     stop: CancellationToken,
 ) {
-    let routes = if settings.is_system_only { routes::system_only::<S>() } else { routes::all::<S>() };
-    let shared = Rest::new(door, settings, routes.api.clone());
+    let mut routes = if settings.is_system_only { routes::system_only::<S>() } else { routes::all::<S>() };
+    if settings.console.is_some() {
+        routes = console::routes(routes);
+    }
+    let shared = Rest::new(door, settings, tls.is_some(), routes.api.clone());
     let router = routes::finish(routes, &shared);
-    connection::accept(listener, tls, shared, router, stop).await;
+    let watching = console::watch(Arc::clone(&shared));
+    tokio::select! {
+        () = connection::accept(listener, tls, shared, router, stop) => {}
+        never = watching => match never {},
+    }
 }

@@ -56,7 +56,7 @@ pub(crate) fn finish(response: &mut Response, request_id: &RequestId) {
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
     if let Some(after) = retry_after(&error) {
-        headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));
+        headers.insert(RETRY_AFTER, seconds(after));
     }
     if matches!(error, Error::UnsupportedContentCoding) {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -70,8 +70,13 @@ fn status(code: ErrorCode) -> StatusCode {
     StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
+/// A time to wait, as the header `Retry-After` has it.
+pub(crate) fn seconds(after: Duration) -> HeaderValue {
+    HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64)
+}
+
 /// When a request that failed for now may be sent again.
-fn retry_after(error: &Error) -> Option<Duration> {
+pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
     match error {
         Error::Overloaded { retry_after }
         | Error::RateLimited { retry_after }

@@ -21,6 +21,7 @@ use super::problem::{self, Failure};
 use super::request_id::RequestId;
 use super::trace_context::TraceParent;
 use super::{Rest, Shared, Store, request_id, system};
+use crate::console::{self, Asked};
 
 /// Responds to one request.
 pub(crate) async fn respond<S: Store>(
@@ -29,6 +30,8 @@ pub(crate) async fn respond<S: Store>(
     exchange: Exchange,
     request: Request<Incoming>,
 ) -> http::Response<ResponseBody> {
+    let page =
+        shared.settings.console.as_ref().zip(Asked::of(request.method(), request.uri(), request.headers()));
     let body_bytes = request.body().size_hint().lower();
     let mut request = request.map(|body| Body::new(RequestBody { body, exchange: exchange.clone() }));
     let request_id = shared.request_ids.of(request.headers());
@@ -50,7 +53,12 @@ pub(crate) async fn respond<S: Store>(
         router.oneshot(request).instrument(span.clone()).await.unwrap_or_else(|never| match never {})
     };
     note_outcome(&span, &response);
-    span.in_scope(|| finish(&mut response, &request_id));
+    span.in_scope(|| {
+        if let Some((settings, asked)) = page {
+            console::finish(&asked, settings, &mut response, &request_id);
+        }
+        finish(&mut response, &request_id);
+    });
     // hyper ends a connection whose request it can't read to the end by itself.
     let is_left_unread = body_bytes > BUFFER_BYTES_MAX as u64 && exchange.lacks_body();
     // A client that knows nothing of readiness moves on between two requests, while its next connection is still accepted.

@@ -32,6 +32,9 @@ use super::{
 /// Smaller responses are sent as they are: compressing them costs more than it saves.
 const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
+/// The media types that are compressed, beside JSON. Streams of events are not: each event would wait for more of them.
+const TEXTS: [&str; 4] = ["text/plain", "text/html", "text/css", "text/javascript"];
+
 /// Marks a response that is sent as it is. Anybody may ask for it, and compressing costs memory and time each time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uncompressed;
@@ -70,9 +73,20 @@ impl<S: Store> Routes<S> {
         self.api.components.get_or_insert_default().schemas.extend(schemas);
         self
     }
+
+    /// Adds a route that people use in a browser, and that the document does not describe.
+    pub(crate) fn add_page(
+        mut self,
+        endpoint: Endpoint,
+        path: &str,
+        methods: MethodRouter<Shared<S>>,
+    ) -> Self {
+        self.routes.push(Route { path: path.to_owned(), endpoint, methods });
+        self
+    }
 }
 
-/// All routes that are served.
+/// All routes of the API.
 pub(crate) fn all<S: Store>() -> Routes<S> {
     let routes = Routes { api: document::head(), routes: Vec::new() };
     let families = [
@@ -128,7 +142,8 @@ async fn method_not_allowed(method: Method) -> Response {
 fn compression() -> CompressionLayer<impl Predicate> {
     let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions| {
         let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        let is_text = media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain");
+        let is_text = media_type == json::MEDIA_TYPE.as_bytes()
+            || TEXTS.iter().any(|text| media_type.starts_with(text.as_bytes()));
         is_text && extensions.get::<Uncompressed>().is_none()
     };
     CompressionLayer::new()

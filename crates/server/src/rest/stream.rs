@@ -52,7 +52,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, over which it takes precedence")),
     responses((status = 200, description = "A stream of events that does not end",
         content_type = EVENTS, body = inline(ChangeEvents))))]
-async fn changes_stream<S: Store>(
+pub(crate) async fn changes_stream<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     headers: HeaderMap,
@@ -212,7 +212,7 @@ mod tests {
         let service = Service::new(context, settings, access, Arc::new(NoAdministration));
         // A stream that waits says so at once.
         let settings = RestSettings { keep_alive_interval: Duration::ZERO, ..RestSettings::default() };
-        let shared = Rest::new(Door::closed(), settings, OpenApi::default());
+        let shared = Rest::new(Door::closed(), settings, false, OpenApi::default());
         let call = Call {
             service: Arc::new(service),
             permit: caller.permit(Scope::Read).unwrap(),

@@ -3,6 +3,7 @@
 
 mod administration;
 mod backing;
+mod console;
 mod content;
 mod graph_only;
 mod resp;

@@ -22,6 +22,8 @@ use super::table::{Table, User};
 use crate::disk::checksummed::ChecksumWriter;
 use crate::disk::id_encoding::IdEncoding;
 
+/// How many threads read parts. Each counts followers in a table of four bytes a user.
+const LOADERS_MAX: usize = 8;
 /// How many parts there are.
 pub(super) const PARTS: usize = 33;
 /// How many shards are in each but the last.
@@ -120,7 +122,8 @@ impl<K: IdEncoding> KindGraph<K> {
     /// Reads all parts; returns the checksum of each.
     pub(super) fn load_parts(&mut self, saved: &SavedKind, source: &PartSource<'_>) -> io::Result<Vec<u32>> {
         self.set_seed(saved.seed);
-        let threads = if saved.bytes() == 0 { 1 } else { thread::available_parallelism()?.get().min(PARTS) };
+        let threads =
+            if saved.bytes() == 0 { 1 } else { thread::available_parallelism()?.get().min(LOADERS_MAX) };
         let next = AtomicUsize::new(0);
         let work = || self.load_some(saved, source, &next);
         let loaded = thread::scope(|scope| {

@@ -1,7 +1,12 @@
 //! `demo`: generates a sample graph in a temporary folder, shows a few queries, then serves it. What it prints is in
-//! `output`.
+//! `output`; who writes posts and comments in it is in `cast`, and what they write in `posts` and `discussions`.
 
+mod cast;
+mod comments;
+mod discussions;
+mod follows;
 mod output;
+mod posts;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -10,11 +15,12 @@ use anyhow::Context as _;
 use kinfolk::generate::PowerLaw;
 use kinfolk_api as api;
 use kinfolk_core::bulk::{ImportOptions, Progress};
-use kinfolk_core::comments::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
-use kinfolk_core::feeds::{NewPost, Post};
+use kinfolk_core::comments::{CommentNode, Parent, TreeShape, Viewer};
+use kinfolk_core::feeds::Post;
 use kinfolk_core::graph::{CheckStore, Edge};
 use kinfolk_core::{Clock, Frontier, PageRequest, SystemClock, Timestamp};
 
+use self::cast::Cast;
 use self::output::{Queries, Serving, Shown};
 use super::prelude::*;
 use crate::client::LocalGraph;
@@ -25,14 +31,10 @@ use crate::settings::ServerFlags;
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
-/// The fan is the one with the most followees among this many newest followers of the celebrity.
-const NEWEST_FOLLOWERS: usize = 100;
-/// How many of the fan's followees write a post.
-const AUTHORS: usize = 20;
-/// The time between two posts.
-const POST_EVERY: Duration = Duration::from_secs(60);
 /// How many entries of a list are shown.
 const SHOWN: usize = 3;
+/// The shape of the comments that are shown.
+const SHOWN_TREE: TreeShape = TreeShape { depth: 1, replies: 1 };
 /// Edges are spread over this time before now, so that lists have different times to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
@@ -78,8 +80,8 @@ struct Sample {
     celebrity: Id,
     /// One of its newest followers, with many followees.
     fan: Id,
-    /// A post with comments.
-    post: Option<Id>,
+    /// The post with the most comments.
+    post: Id,
 }
 
 /// Generates the graph and shows a few queries.
@@ -94,15 +96,18 @@ fn generate(graph: PowerLaw, profile: &LocalProfile, context: &Context) -> Resul
     load(&open, graph, context)?;
     let seconds = began.elapsed().as_secs_f64();
 
-    let celebrity = graph.id(0);
-    let queries = Queries::new(&open, celebrity)?;
-    let (fan, feed) = (queries.fan, post_and_read_feed(&open, queries.fan)?);
-    let post = feed.first();
-    let comments = post.map(|post| comment_and_read(&open, fan, post)).transpose()?.unwrap_or_default();
-    let sample = Sample { celebrity, fan, post: post.map(|post| post.id) };
+    let cast = Cast::choose(&open, graph.id(0))?;
+    follows::write(&open, &cast)?;
+    let posts = posts::write(&open, &cast)?;
+    comments::write(&open, &cast, &posts)?;
+    // The oldest comes first, and the newest has the most comments.
+    let post = posts.last().expect("there are posts").id;
+    let sample = Sample { celebrity: cast.celebrity, fan: cast.fan, post };
+    let queries = Queries::new(&open, sample)?;
+    let (feed, comments) = (read_feed(&open, sample.fan)?, read_comments(&open, post)?);
+    let (feed, comments) = (from_all(feed), from_all(comments));
     let check_nanoseconds = time_checks(&open, graph);
     open.close()?;
-    let (feed, comments) = (from_all(feed), from_all(comments));
     context.print(&Shown {
         users,
         edges: graph.edges,
@@ -132,7 +137,7 @@ fn serve(context: &Context, profile: &LocalProfile, sample: Sample) -> Result<()
     let logging = Logging::start(configuration)?;
     let served = server.run(|ready| {
         // Serve even if nobody reads the output.
-        let _ = context.print(&Serving::new(ready, sample));
+        let _ = context.print(&Serving::new(ready, configuration.http.console, sample));
     });
     logging.end();
     served
@@ -169,61 +174,33 @@ fn load(open: &LocalGraph, graph: PowerLaw, context: &Context) -> Result<()> {
 
 impl Queries {
     /// Queries the graph.
-    fn new(open: &LocalGraph, celebrity: Id) -> Result<Self> {
-        let (graph, request) = (&open.graph, PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
-        let mut newest = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
-        let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
-        let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
-        let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
-        let fan = busiest.map_or(celebrity, |(&id, _)| id);
-
-        let users = [celebrity, fan];
+    fn new(open: &LocalGraph, Sample { celebrity, fan, .. }: Sample) -> Result<Self> {
+        let (graph, users) = (&open.graph, [celebrity, fan]);
+        let request = PageRequest { limit: SHOWN, cursor: None };
         let counts = open.run(graph.counts(KIND, &users, Frontier::EMPTY))?;
-        newest.truncate(SHOWN);
         Ok(Self {
             celebrity,
             fan,
             counts: users.into_iter().zip(counts).map(|(id, counts)| api::Counts::new(id, counts)).collect(),
-            newest_followers: from_all(newest),
+            newest_followers: from_all(
+                open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items,
+            ),
             suggestions: from_all(open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items),
         })
     }
 }
 
-/// Writes posts of a user's followees and reads the user's home feed.
-fn post_and_read_feed(open: &LocalGraph, fan: Id) -> Result<Vec<Post>> {
-    let (graph, feeds) = (&open.graph, open.feeds()?);
-    let request = PageRequest { limit: AUTHORS, cursor: None };
-    let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
-    let now = SystemClock.now().millis();
-    for (number, author) in (0u64..).zip(authors.iter().rev()) {
-        let ago = (AUTHORS as u64 - number) * POST_EVERY.as_millis() as u64;
-        open.run(feeds.register_post(NewPost {
-            id: None,
-            author: author.id,
-            created_at: Some(Timestamp::from_millis(now.saturating_sub(ago))),
-            payload: Some(format!("{{\"title\":\"What {} has to say\"}}", author.id).into()),
-            idempotency_key: None,
-        }))?;
-    }
+/// The newest posts of a user's home feed.
+fn read_feed(open: &LocalGraph, of: Id) -> Result<Vec<Post>> {
     let request = PageRequest { limit: SHOWN, cursor: None };
-    Ok(open.run(feeds.feed(fan, request, Frontier::EMPTY))?.items)
+    Ok(open.run(open.feeds()?.feed(of, request, Frontier::EMPTY))?.items)
 }
 
-/// Writes a comment on a post and a reply of its author, and reads them.
-fn comment_and_read(open: &LocalGraph, fan: Id, post: &Post) -> Result<Vec<CommentNode>> {
-    let comments = open.comments()?;
-    let write = |author: Id, body: &str, reply_to: Option<CommentId>| {
-        let (parent, idempotency_key) = (Parent::post(post.id), None);
-        let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
-        open.run(comments.comment(new)).map(|written| written.comment.id)
-    };
-    let question = write(fan, "Is there more?", None)?;
-    write(post.author, "There will be.", Some(question))?;
-    let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
-    let tree =
-        comments.comment_tree(Parent::post(post.id), shape, request, Viewer::default(), Frontier::EMPTY);
-    Ok(open.run(tree)?.items)
+/// The first comments on a post.
+fn read_comments(open: &LocalGraph, post: Id) -> Result<Vec<CommentNode>> {
+    let (comments, request) = (open.comments()?, PageRequest { limit: SHOWN, cursor: None });
+    let (post, viewer) = (Parent::post(post), Viewer::default());
+    Ok(open.run(comments.comment_tree(post, SHOWN_TREE, request, viewer, Frontier::EMPTY))?.items)
 }
 
 fn from_all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {

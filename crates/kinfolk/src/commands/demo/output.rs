@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use kinfolk_api::{self as api, CommentNode, Counts, ListEntry, Post, SuggestedUser};
+use kinfolk_api::{self as api, Comment, CommentNode, Counts, ListEntry, Post, SuggestedUser};
 use kinfolk_core::Id;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{CHECKS, Sample};
-use crate::print::{Print, grouped};
+use crate::print::{Print, excerpt, grouped};
 use crate::serve::Ready;
 
 /// The results of the sample queries.
@@ -58,14 +58,13 @@ impl Print for Shown {
         }
         writeln!(out, "\nhome feed of user {fan}:")?;
         for post in &self.feed {
-            let payload = post.payload.as_ref().map(|payload| payload.0.as_ref()).unwrap_or_default();
-            writeln!(out, "  {}  {payload}", post.created_at)?;
+            writeln!(out, "  {}  {}: {}", post.created_at, post.author, title(post))?;
         }
         writeln!(out, "\ncomments on the newest post:")?;
         for CommentNode { comment, replies, .. } in &self.comments {
-            writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
+            writeln!(out, "  {}: {}", comment.author, body(comment))?;
             for CommentNode { comment, .. } in replies {
-                writeln!(out, "    {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
+                writeln!(out, "    {}: {}", comment.author, body(comment))?;
             }
         }
         let (checks, each) = (grouped(CHECKS), self.check_nanoseconds);
@@ -73,40 +72,59 @@ impl Print for Shown {
     }
 }
 
+/// The part of a payload that is shown.
+#[derive(Deserialize)]
+struct Titled {
+    title: String,
+}
+
+fn title(post: &Post) -> String {
+    let payload = post.payload.as_ref().and_then(|payload| payload.parse::<Titled>().ok());
+    payload.map(|Titled { title }| excerpt(&title)).unwrap_or_default()
+}
+
+fn body(comment: &Comment) -> String {
+    comment.body.as_deref().map(excerpt).unwrap_or_default()
+}
+
 /// The addresses of the server.
 #[derive(Serialize)]
 pub(super) struct Serving<'a> {
     http: &'a str,
     redis: &'a str,
+    /// The page of the fan, if the console is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    console: Option<String>,
     #[serde(skip)]
     sample: Sample,
 }
 
 impl<'a> Serving<'a> {
-    pub(super) fn new(ready: &'a Ready, sample: Sample) -> Self {
-        Self { http: &ready.http, redis: ready.redis.as_deref().unwrap_or_default(), sample }
+    pub(super) fn new(ready: &'a Ready, has_console: bool, sample: Sample) -> Self {
+        let (http, redis) = (&ready.http, ready.redis.as_deref().unwrap_or_default());
+        let console = has_console.then(|| format!("{http}/console/users/{}", sample.fan));
+        Self { http, redis, console, sample }
     }
 }
 
 /// With calls to try.
 impl Print for Serving<'_> {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { http, redis, sample: Sample { celebrity, fan, post } } = self;
+        let Self { http, redis, console, sample: Sample { celebrity, fan, post } } = self;
         let port = redis.rsplit(':').next().unwrap_or_default();
         let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
         let program =
             Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());
-        writeln!(
-            out,
-            "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}. Try:\n"
-        )?;
+        writeln!(out, "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}")?;
+        if let Some(console) = console {
+            writeln!(out, "Console: {console}")?;
+        }
+        writeln!(out, "\nTry:\n")?;
         writeln!(out, "  curl {http}/v1/users/{fan}/following/{celebrity}")?;
         writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {celebrity}' {http}/v1/users/{fan}/follow")?;
         writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'")?;
         writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'")?;
-        if let Some(post) = post {
-            writeln!(out, "  curl '{http}/v1/posts/{post}/comments/tree'")?;
-        }
+        writeln!(out, "  curl '{http}/v1/posts/{post}/comments/tree?limit=3&depth=1'")?;
         writeln!(out)?;
         writeln!(out, "or, with any Redis client or the command line:\n")?;
         writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {celebrity}")?;

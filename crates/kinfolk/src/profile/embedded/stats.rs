@@ -33,6 +33,7 @@ fn rows_and_log(stats: &Stats) -> Vec<Stat> {
         gauge("kinfolk_sealed_layers", "Layers of rows that wait for a flush.", stats.sealed_layers as f64),
         gauge("kinfolk_unmerged_runs", "Runs that wait for compaction, in the tree with the most.", stats.runs as f64),
         gauge("kinfolk_log_bytes", "Bytes of the change log on disk.", stats.log_bytes as f64),
+        gauge("kinfolk_disk_bytes", "Bytes of the change log and of the files of rows.", stats.disk_bytes as f64),
         gauge("kinfolk_log_position_newest", "The newest visible position.", stats.newest.0 as f64),
         gauge("kinfolk_log_position_trimmed", "Changes up to this position are no longer kept.", stats.trimmed.0 as f64),
         gauge("kinfolk_flushed_position", "Rows up to this position are on disk.", stats.flushed.0 as f64),

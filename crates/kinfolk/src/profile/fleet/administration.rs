@@ -9,7 +9,8 @@ use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{Result, Sequence};
 use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
 use kinfolk_server::{
-    Administration, Capability, ExportRequest, Import, ImportDone, LayerTimes, SharedBudgets, Stat, gauge,
+    Administration, Capability, ExportRequest, Import, ImportDone, LayerTimes, SharedBudgets, Stat,
+    StateTable, gauge,
 };
 
 use super::FleetProfile;
@@ -18,6 +19,7 @@ use super::budgets::budget_stats;
 use super::hot::hot_stats;
 use super::layers::layer_stats;
 use super::reconciler::reconciler_stats;
+use super::report::FleetReport;
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
@@ -55,6 +57,11 @@ impl Administration for FleetAdministration {
         stats.extend(self.files.store.reconcile_state().iter().flat_map(reconciler_stats));
         stats.extend(self.budgets.iter().flat_map(|budgets| budget_stats(budgets.counts())));
         stats
+    }
+
+    fn tables(&self) -> Vec<StateTable> {
+        let observed = self.status.get();
+        observed.map(|observed| FleetReport::new(observed.status, true).tables()).unwrap_or_default()
     }
 
     fn layers(&self) -> Vec<LayerTimes> {

@@ -6,6 +6,7 @@ mod budgets;
 mod hot;
 mod layers;
 mod reconciler;
+pub(crate) mod report;
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;

@@ -1,5 +1,6 @@
 //! Starting and ending.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
@@ -127,8 +128,14 @@ fn the_demo_shows_and_serves() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("user 1 follows") && shown.contains("newest followers of user 1"), "{shown}");
     assert!(shown.contains("of its followees follow"), "{shown}");
-    assert_eq!(shown.matches("has to say").count(), 3, "{shown}");
-    assert!(shown.contains(": Is there more?\n    "), "{shown}");
+    let lines_below = |heading: &str| {
+        let found = shown.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
+        found.take_while(|line| !line.is_empty()).count()
+    };
+    assert_eq!(lines_below("home feed of user"), 3, "{shown}");
+    assert_eq!(lines_below("comments on the newest post:"), 6, "{shown}");
+    assert!(shown.contains(": What do you cook when nobody is watching?\n"), "{shown}");
+    assert!(shown.contains(": Toast, butter, one anchovy. Repeat.\n    "), "{shown}");
     assert!(entries(&sandbox.path("tmp")).is_empty(), "the folder is removed");
 }
 
@@ -146,6 +153,7 @@ fn the_calls_that_the_demo_shows_work() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let shown: Vec<String> = lines.take_while(|line| !line.starts_with("Ctrl-C")).collect();
     assert!(shown.iter().any(|line| line.contains("taking free ports")), "{shown:?}");
+    assert!(shown.iter().any(|line| line.starts_with("Console: http://127.0.0.1:")), "{shown:?}");
     let calls: Vec<&String> = shown.iter().filter(|line| line.starts_with("  curl")).collect();
     assert_eq!(calls.len(), 5, "{shown:?}");
     if Command::new("curl").arg("--version").output().is_ok() {
@@ -160,7 +168,7 @@ fn the_calls_that_the_demo_shows_work() {
         assert!(answers[1].contains("204"), "{answers:?}");
         assert!(answers[2].contains("\"mutual_count\""), "{answers:?}");
         assert_eq!(answers[3].matches("\"created_at\"").count(), 3, "{answers:?}");
-        assert_eq!(answers[4].matches("\"body\"").count(), 2, "{answers:?}");
+        assert_eq!(answers[4].matches("\"body\"").count(), 9, "{answers:?}");
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert!(child.wait().unwrap().success());
@@ -182,6 +190,15 @@ fn the_demo_prints_results_and_addresses_as_json() {
     assert_eq!(documents[0]["feed"].as_array().unwrap().len(), 3);
     assert!(documents[1]["http"].as_str().unwrap().starts_with("http://127.0.0.1:"));
     assert!(documents[1]["redis"].as_str().unwrap().starts_with("redis://127.0.0.1:"));
+    let (http, fan) = (documents[1]["http"].as_str().unwrap(), documents[0]["fan"].as_str().unwrap());
+    assert_eq!(documents[1]["console"], format!("{http}/console/users/{fan}"));
+
+    let changes = sandbox.json(&format!("changes --limit 1000 --url {http}"));
+    let changes = changes["items"].as_array().unwrap();
+    let types: BTreeSet<&str> = changes.iter().map(|change| change["type"].as_str().unwrap()).collect();
+    let all = "comment comment_deleted comment_edited comment_purged comment_removed comments_locked \
+               comments_unlocked dismiss follow imported post post_deleted unfollow";
+    assert_eq!(types.into_iter().collect::<Vec<_>>().join(" "), all);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert!(child.wait().unwrap().success());
 }

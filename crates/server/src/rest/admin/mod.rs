@@ -2,10 +2,10 @@
 //! Scope admin. [`crate::Administration`] and the store do the work, on threads that may block.
 
 mod channel;
-mod compact;
+pub(crate) mod compact;
 mod download;
 mod progress;
-mod suggest;
+pub(crate) mod suggest;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
     request_body(content = inline(FileBytes), content_type = "application/octet-stream", description = "The file, which may be compressed as its format says. `Content-Encoding` is refused"),
     responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(ImportLines))))]
-async fn import_edges<S: Store>(
+pub(crate) async fn import_edges<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     headers: HeaderMap,
@@ -120,7 +120,7 @@ fn discard(file: &mut impl Read) {
     responses((status = 200, description = "The file", content(
         (inline(FileBytes) = "text/csv"), (inline(FileBytes) = "application/gzip"), (inline(FileBytes) = "application/zstd"),
         (inline(FileBytes) = "application/vnd.apache.parquet")))))]
-async fn export_file<S: Store>(
+pub(crate) async fn export_file<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     mut query: Query,
@@ -153,7 +153,7 @@ async fn export_file<S: Store>(
 #[utoipa::path(post, path = "/v1/admin/verify", tag = "admin",
     params(("repair" = inline(Option<bool>), Query, description = "Repair differences")),
     responses((status = 200, description = "Lines of JSON", content_type = JSON_LINES, body = inline(VerifyLines))))]
-async fn verify<S: Store>(
+pub(crate) async fn verify<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     mut query: Query,
@@ -172,7 +172,11 @@ async fn verify<S: Store>(
 /// A failure breaks off the transfer: a file that arrives to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(FileBytes))))]
-async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
+pub(crate) async fn backup<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    _: NoQuery,
+) -> RestResult {
     let slot = job_slot(&shared)?;
     let file = download::Download {
         call,
@@ -198,6 +202,7 @@ fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, error
         metrics.failed(Protocol::Rest, operation, error.code());
     }
     metrics.observe(Protocol::Rest, operation, 1, started.elapsed());
+    metrics.job_ended(operation, error.is_none());
 }
 
 fn format(query: &mut Query) -> Result<FileFormat> {

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use kinfolk_api::Comment;
 use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 
+use super::super::guard::IsNewComment;
 use super::super::json;
 use super::super::prelude::*;
 use super::super::writes::{self, DONE};
@@ -62,10 +63,15 @@ pub(crate) async fn write_comment<S: Store>(
         depth_max: 0,
     };
     let written = call.comments()?.comment(new).await?;
-    let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let is_new = written.is_new;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/comments/{}", written.comment.id));
     let location = location.expect("an id is plain text");
-    Ok((status, [(LOCATION, location)], respond(&call, written)).into_response())
+    let mut response = (status, [(LOCATION, location)], respond(&call, written)).into_response();
+    if is_new {
+        response.extensions_mut().insert(IsNewComment);
+    }
+    Ok(response)
 }
 
 /// Edits a comment of the actor.

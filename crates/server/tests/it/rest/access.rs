@@ -24,7 +24,7 @@ const SECRET: &str = "a shared secret of the tests that is long enough";
 const POSTS: [&str; 3] = ["21", "22", "23"];
 
 /// The limits of a server by default.
-pub(super) fn default_limits() -> LimitSettings {
+pub(crate) fn default_limits() -> LimitSettings {
     LimitSettings {
         key: None,
         user: Some(Rate::per_second(50).with_burst(100)),
@@ -36,7 +36,7 @@ pub(super) fn default_limits() -> LimitSettings {
 }
 
 /// A server that wants credentials, and some to show to it.
-pub(super) struct Guarded {
+pub(crate) struct Guarded {
     pub server: Server,
     pub document: Value,
     keys: BTreeMap<Vec<&'static str>, String>,
@@ -44,11 +44,11 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    pub(super) fn start(limits: LimitSettings) -> Self {
+    pub(crate) fn start(limits: LimitSettings) -> Self {
         Self::with(limits, RestSettings::default())
     }
 
-    pub(super) fn with(limits: LimitSettings, settings: RestSettings) -> Self {
+    pub(crate) fn with(limits: LimitSettings, settings: RestSettings) -> Self {
         let server = Server::closed(settings);
         let folder = tempfile::tempdir().unwrap();
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
@@ -80,14 +80,14 @@ impl Guarded {
     }
 
     /// A service registers a post of a user.
-    pub(super) fn post(&self, author: &str, id: &str) {
+    pub(crate) fn post(&self, author: &str, id: &str) {
         let authorization = format!("Bearer {}", self.key(Scope::ALL));
         let body = json!({"author": author, "id": id}).to_string();
         assert_eq!(self.server.post_with(&[("authorization", &authorization)], &body).status, 201);
     }
 
     /// A service writes a comment of a user. Answers its id.
-    pub(super) fn comment(&self, author: &str, post: &str, key: &str) -> String {
+    pub(crate) fn comment(&self, author: &str, post: &str, key: &str) -> String {
         let authorization = format!("Bearer {}", self.key([Scope::Write]));
         let headers = [
             ("authorization", authorization.as_str()),
@@ -101,13 +101,13 @@ impl Guarded {
         written.json()["id"].as_str().unwrap().to_owned()
     }
 
-    pub(super) fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
+    pub(crate) fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
         let names: Vec<_> = scopes.into_iter().map(Scope::name).collect();
         &self.keys[&names]
     }
 
     /// All documented routes that the store can serve, for which callers need something.
-    pub(super) fn routes(&self) -> Vec<Route> {
+    pub(crate) fn routes(&self) -> Vec<Route> {
         let operations = operations(&self.document);
         let served = operations.iter().filter(|(_, _, operation)| operation["x-not-available"] != true);
         let mut routes: Vec<Route> = served.filter_map(Route::new).collect();
@@ -122,7 +122,7 @@ impl Guarded {
         routes
     }
 
-    pub(super) fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
+    pub(crate) fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
         let authorization = credential.map(|credential| format!("Bearer {credential}"));
         let mut headers = [route.headers, more].concat();
         headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
@@ -163,7 +163,7 @@ fn new_key(name: &str, scopes: &[Scope]) -> NewKey {
 }
 
 /// The token of an end user.
-pub(super) fn token(user: &str, scope: &str) -> String {
+pub(crate) fn token(user: &str, scope: &str) -> String {
     token_until(user, scope, SystemClock.now().millis() / 1_000 + 600)
 }
 
@@ -174,7 +174,7 @@ fn token_until(user: &str, scope: &str, end: u64) -> String {
 }
 
 /// A route, and a valid request to it about user 1, who may need to act.
-pub(super) struct Route {
+pub(crate) struct Route {
     pub method: String,
     pub path: String,
     scope: Scope,

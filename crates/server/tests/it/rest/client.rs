@@ -11,27 +11,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An answer, whole.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The code of a problem document, which must be one in every respect.
-    pub(super) fn problem(&self) -> String {
+    pub(crate) fn problem(&self) -> String {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let document = self.json();
         let code = document["code"].as_str().unwrap();
@@ -43,7 +43,7 @@ impl Answer {
     }
 
     /// Status and code.
-    pub(super) fn refusal(&self) -> (u16, String) {
+    pub(crate) fn refusal(&self) -> (u16, String) {
         (self.status, self.problem())
     }
 }
@@ -53,17 +53,17 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 }
 
 /// What a connection goes over.
-pub(super) trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}
 
 /// A connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<Box<dyn Stream>>,
 }
 
 /// A socket that does not wait for ever.
-pub(super) fn socket(address: SocketAddr) -> TcpStream {
+pub(crate) fn socket(address: SocketAddr) -> TcpStream {
     let socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -71,20 +71,20 @@ pub(super) fn socket(address: SocketAddr) -> TcpStream {
 }
 
 impl Connection {
-    pub(super) fn open(address: SocketAddr) -> Self {
+    pub(crate) fn open(address: SocketAddr) -> Self {
         Self::over(socket(address))
     }
 
-    pub(super) fn over(stream: impl Stream + 'static) -> Self {
+    pub(crate) fn over(stream: impl Stream + 'static) -> Self {
         Self { stream: BufReader::new(Box::new(stream)) }
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
 
     /// Sends the head of a request with a host and the given headers.
-    pub(super) fn begin(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) {
+    pub(crate) fn begin(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -93,7 +93,7 @@ impl Connection {
         self.write(head.as_bytes()).unwrap();
     }
 
-    pub(super) fn request(
+    pub(crate) fn request(
         &mut self,
         method: &str,
         path: &str,
@@ -111,7 +111,7 @@ impl Connection {
         self.answer(method).unwrap()
     }
 
-    pub(super) fn line(&mut self) -> io::Result<String> {
+    pub(crate) fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -120,7 +120,7 @@ impl Connection {
     }
 
     /// The status and headers of an answer.
-    pub(super) fn head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
+    pub(crate) fn head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
         let status = self.line()?;
         let status = status.split(' ').nth(1).unwrap().parse().unwrap();
         let mut headers = Vec::new();
@@ -132,7 +132,7 @@ impl Connection {
     }
 
     /// A whole answer; an error if it breaks off.
-    pub(super) fn answer(&mut self, method: &str) -> io::Result<Answer> {
+    pub(crate) fn answer(&mut self, method: &str) -> io::Result<Answer> {
         let (status, headers) = self.head()?;
         let body = if method == "HEAD" || status == 204 || status == 304 {
             Vec::new()
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// The next chunk of a body, or nothing at its end.
-    pub(super) fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let length = usize::from_str_radix(&self.line()?, 16).unwrap();
         let mut chunk = vec![0; length];
         self.stream.read_exact(&mut chunk)?;
@@ -166,7 +166,7 @@ impl Connection {
     }
 
     /// Whether the server has closed the connection, once it has.
-    pub(super) fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
     }
 }

@@ -1,10 +1,10 @@
 //! REST, as a client sees it.
 
-mod access;
+pub(crate) mod access;
 mod admin;
 mod capabilities;
 mod changes;
-mod client;
+pub(crate) mod client;
 mod comment_access;
 mod comment_writes;
 mod comments;
@@ -21,7 +21,7 @@ mod overlaps;
 mod post_access;
 mod posts;
 mod replies;
-mod server;
+pub(crate) mod server;
 mod suggestion_runs;
 mod suggestions;
 mod tls;
