@@ -57,7 +57,7 @@ impl EdgeReconcile {
 
     fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Stage> {
         let edges = Arc::clone(&self.edges);
-        let mut part = read_part(edges.rows.tree(tree), from, findings.rows_max);
+        let mut part = read_part(edges.rows.tree(tree).inner(), from, findings.rows_max);
         let is_broken = findings.note_part(&mut part);
         for row in &part.rows {
             let compared = edges.rows.decode(tree, row).and_then(|row| Ok((row, faults(&edges, tree, row)?)));

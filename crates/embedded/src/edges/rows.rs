@@ -17,7 +17,7 @@ use std::path::Path;
 use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::config::FilterPolicy;
-use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
+use lsm_tree::{AbstractTree, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::memtable::{self, Memtable, MemtableRange, Memtables};
@@ -25,8 +25,8 @@ use super::row_keys::{decode_row, key_len, row_key};
 use crate::disk::files;
 use crate::log::{Event, EventBody};
 use crate::lsm::{
-    Backlog, POSITION_KEY, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since, increment,
-    open_tree, push_list_key, read_list_key, since_value, tree_error,
+    Backlog, Ingestion, OpenTree, POSITION_KEY, RowStorage, Shared, damaged_row, decode_since, increment,
+    push_list_key, read_list_key, since_value,
 };
 use crate::settings::Settings;
 
@@ -34,7 +34,7 @@ use crate::settings::Settings;
 pub(crate) struct Rows {
     pub ids: IdKind,
     /// In the order of [`Tree::ALL`].
-    trees: [AnyTree; 3],
+    trees: [OpenTree; 3],
     sequence: SequenceNumberCounter,
     shared: Shared,
     recent: Memtables,
@@ -90,24 +90,24 @@ impl Rows {
                 Tree::Pairs => config,
                 Tree::Following | Tree::Followers => config.filter_policy(FilterPolicy::disabled()),
             };
-            open_tree(config)
+            OpenTree::open(config)
         };
         files::create_folder(folder)?;
         let trees = [open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?];
         // The trees sync what is in their folders, not that they have folders.
         files::sync_folder(folder)?;
-        let highest = trees.iter().filter_map(AbstractTree::get_highest_seqno).max();
+        let highest = trees.iter().filter_map(|tree| tree.inner().get_highest_seqno()).max();
         let next = highest.map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
-        let applied = |tree: Tree| shared.applied(&trees[tree as usize], tree.name());
+        let applied = |tree: Tree| shared.applied(trees[tree as usize].inner(), tree.name());
         let applied_at_open = [applied(Tree::Pairs)?, applied(Tree::Following)?, applied(Tree::Followers)?];
         let (recent, flushing) = (Memtables::new(), Mutex::new(()));
         Ok(Self { ids, trees, sequence, shared, recent, flushing, applied_at_open })
     }
 
     /// One of the trees.
-    pub(crate) fn tree(&self, tree: Tree) -> &AnyTree {
+    pub(crate) fn tree(&self, tree: Tree) -> &OpenTree {
         &self.trees[tree as usize]
     }
 
@@ -157,7 +157,7 @@ impl Rows {
         if let Some(value) = self.recent.get(tree as usize, self.owner(&key), &key) {
             return Ok(value.is_some());
         }
-        self.tree(tree).contains_key(&key[..len], SeqNo::MAX).map_err(tree_error)
+        Ok(self.tree(tree).get(&key[..len])?.is_some())
     }
 
     /// Since when an edge exists, if it does.
@@ -166,7 +166,7 @@ impl Rows {
         if let Some(value) = self.recent.get(Tree::Pairs as usize, self.owner(&key), &key) {
             return Ok(value.and_then(|value| decode_since(&value)));
         }
-        let value = self.tree(Tree::Pairs).get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
+        let value = self.tree(Tree::Pairs).get(&key[..len])?;
         value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs.name()))).transpose()
     }
 
@@ -218,9 +218,8 @@ impl Rows {
         // The layers first: what leaves them meanwhile is in the tree already.
         let recent = self.recent.range(tree as usize, owner, recent_start, memtable::key(&end));
         let start = after.map_or(Bound::Included(owner), Bound::Excluded);
-        let rows =
-            self.tree(tree).range::<&[u8], _>((start, Bound::Excluded(end.as_slice())), SeqNo::MAX, None);
-        let stored: StoredKeys = Box::new(rows.map(|row| row.key().map_err(tree_error)));
+        let rows = self.tree(tree).range((start, Bound::Excluded(end.as_slice())), SeqNo::MAX);
+        let stored: StoredKeys = Box::new(rows.map(|row| row.map(|(key, _)| key)));
         MergedRows { recent, stored: stored.peekable(), len: key_len(tree, self.ids) }
     }
 
@@ -237,8 +236,8 @@ impl Rows {
         kind: EdgeKind,
     ) -> impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + use<> {
         let (ids, number) = (self.ids, kind.number());
-        let rows = self.tree(tree).range([number]..[number + 1], SeqNo::MAX, None);
-        let stored = rows.map(|row| row.into_inner().map_err(tree_error));
+        let bounds = (Bound::Included(&[number][..]), Bound::Excluded(&[number + 1][..]));
+        let stored = self.tree(tree).range(bounds, SeqNo::MAX);
         let sealed = self.recent.sealed_rows(tree as usize, number);
         ScannedRows {
             sealed: sealed.into_iter().peekable(),
@@ -265,36 +264,35 @@ impl Rows {
     }
 
     fn applied_in(&self, tree: Tree) -> Result<Sequence> {
-        self.shared.applied(self.tree(tree), tree.name())
+        self.shared.applied(self.tree(tree).inner(), tree.name())
     }
 
     fn flush_tree(&self, tree: Tree, layer: &Memtable) -> Result<()> {
         let len = key_len(tree, self.ids);
-        let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
+        let mut ingestion = self.tree(tree).ingestion()?;
         // A layer of repairs has no position of its own.
         let position = layer.last().max(self.applied_in(tree)?);
-        ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        ingestion.write(POSITION_KEY, position.0.to_be_bytes())?;
         for (key, value) in layer.rows(tree as usize) {
-            let written = match value {
-                Some(value) if tree == Tree::Pairs => ingestion.write(&key[..len], value),
-                Some(_) => ingestion.write(&key[..len], []),
-                None => ingestion.write_tombstone(&key[..len]),
-            };
-            written.map_err(tree_error)?;
+            match value {
+                Some(value) if tree == Tree::Pairs => ingestion.write(&key[..len], value)?,
+                Some(_) => ingestion.write(&key[..len], [])?,
+                None => ingestion.remove(&key[..len])?,
+            }
         }
-        ingestion.finish().map_err(tree_error)
+        ingestion.finish()
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
     pub(crate) fn load(&self, tree: Tree, kind: EdgeKind, position: Sequence) -> Result<Load<'_>> {
         let mut load = self.load_part(tree, kind)?;
-        load.ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        load.ingestion.write(POSITION_KEY, position.0.to_be_bytes())?;
         Ok(load)
     }
 
     /// As [`Rows::load`], for a part of the rows that brings the tree to no position by itself.
     pub(crate) fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
-        let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
+        let ingestion = self.tree(tree).ingestion()?;
         Ok(Load { ingestion, tree, kind })
     }
 }
@@ -328,28 +326,28 @@ impl RowStorage for Rows {
     }
 
     fn backlog(&self) -> Backlog {
-        let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).l0_run_count()).max();
+        let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).runs()).max();
         Backlog { sealed: self.recent.sealed(), runs: runs.unwrap_or(0) }
     }
 
     fn disk_bytes(&self) -> u64 {
-        Tree::ALL.iter().map(|&tree| self.tree(tree).disk_space()).sum()
+        Tree::ALL.iter().map(|&tree| self.tree(tree).inner().disk_space()).sum()
     }
 
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        let compact = |&tree: &Tree| compact(self.tree(tree), &self.sequence, runs, should_stop);
+        let compact = |&tree: &Tree| self.tree(tree).compact(&self.sequence, runs, should_stop);
         self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
     }
 
     fn compact_fully(&self) -> Result<()> {
-        let compact = |&tree: &Tree| compact_fully(self.tree(tree), &self.sequence);
+        let compact = |&tree: &Tree| self.tree(tree).compact_fully(&self.sequence);
         self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
     }
 }
 
 /// Rows on their way into a tree; visible and durable when finished.
 pub(crate) struct Load<'a> {
-    ingestion: lsm_tree::AnyIngestion<'a>,
+    ingestion: Ingestion<'a>,
     tree: Tree,
     kind: EdgeKind,
 }
@@ -360,12 +358,12 @@ impl Load<'_> {
         let (key, len) = row_key(self.tree, self.kind, edge, since);
         let value = since_value(since);
         let value: &[u8] = if self.tree == Tree::Pairs { &value } else { &[] };
-        self.ingestion.write(&key[..len], value).map_err(tree_error)
+        self.ingestion.write(&key[..len], value)
     }
 
     /// Makes the rows durable and visible.
     pub(crate) fn finish(self) -> Result<()> {
-        self.ingestion.finish().map_err(tree_error)
+        self.ingestion.finish()
     }
 }
 

@@ -7,29 +7,18 @@ use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
 
 use super::tree_error;
 
-/// Compacts the files of a tree if it has at least so many runs, until it should stop.
+/// Compacts some files of a tree if it has at least so many runs. Returns whether it did.
 ///
 /// Compacting more runs at once rewrites less; having fewer makes reads cheaper.
-pub(crate) fn compact(
-    tree: &AnyTree,
-    sequence: &SequenceNumberCounter,
-    runs: u8,
-    should_stop: &dyn Fn() -> bool,
-) -> Result<()> {
+pub(super) fn compact_once(tree: &AnyTree, sequence: &SequenceNumberCounter, runs: u8) -> Result<bool> {
     /// The first sorted level; further ones are ten times larger each.
     const FIRST_LEVEL_BYTES: u64 = 192 << 20;
     let strategy = lsm_tree::compaction::Leveled::default()
         .with_l0_threshold(runs)
         .with_table_target_size(FIRST_LEVEL_BYTES / u64::from(runs));
-    let strategy = Arc::new(strategy);
-    while !should_stop() {
-        let before = tree.current_version().id();
-        tree.compact(strategy.clone(), sequence.get()).map_err(tree_error)?;
-        if tree.current_version().id() == before {
-            break;
-        }
-    }
-    Ok(())
+    let before = tree.current_version().id();
+    tree.compact(Arc::new(strategy), sequence.get()).map_err(tree_error)?;
+    Ok(tree.current_version().id() != before)
 }
 
 /// Compacts all files of a tree into one sorted run.

@@ -5,6 +5,7 @@ mod compaction;
 mod encoding;
 mod error;
 mod idempotency_keys;
+mod open_tree;
 mod part;
 mod restore;
 mod row_storage;
@@ -23,12 +24,13 @@ use lsm_tree::{
 
 use crate::runtime::health::Health;
 
-pub(crate) use compaction::{compact, compact_fully};
+pub(crate) use compaction::compact_fully;
 pub(crate) use encoding::{
     TIME_MASK, complement, decode_since, increment, push_list_key, read_list_key, since_value,
 };
 pub(crate) use error::tree_error;
 pub(crate) use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey};
+pub(crate) use open_tree::{Ingestion, OpenTree};
 pub(crate) use part::{Part, first_key, read_part};
 pub(crate) use restore::{RestoreOptions, TreeRestore};
 pub(crate) use row_storage::{Backlog, RowStorage};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::{Error, Result, Sequence};
-use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
+use lsm_tree::{AbstractTree, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 
 use super::{
-    Backlog, IdempotencyKeys, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row,
-    increment, open_tree, read_part, tree_error,
+    Backlog, IdempotencyKeys, OpenTree, POSITION_KEY, Part, RowStorage, Shared, damaged_row, increment,
+    read_part,
 };
 use crate::disk::files::{self, IoContext};
 use crate::settings::Settings;
@@ -22,7 +22,7 @@ use crate::settings::Settings;
 pub(crate) struct LsmTree {
     pub(super) name: &'static str,
     folder: PathBuf,
-    tree: AnyTree,
+    tree: OpenTree,
     sequence: SequenceNumberCounter,
     visible: SequenceNumberCounter,
     /// The position of the newest seal.
@@ -42,21 +42,21 @@ impl LsmTree {
     ) -> Result<Self> {
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
         let config = shared.tree(folder, &sequence, &visible);
-        let tree = open_tree(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
+        let tree = OpenTree::open(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
         // The tree syncs what is in its folder, not that it has one.
         folder.parent().map_or(Ok(()), files::sync_folder)?;
-        let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
+        let next = tree.inner().get_highest_seqno().map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
         let folder = folder.to_path_buf();
-        let applied_at_open = shared.applied(&tree, name)?;
+        let applied_at_open = shared.applied(tree.inner(), name)?;
         let (sealed, shared) = (AtomicU64::new(0), shared.clone());
         Ok(Self { name, folder, tree, sequence, visible, sealed, applied_at_open, shared })
     }
 
     /// The value of a row.
     pub(crate) fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<UserValue>> {
-        self.tree.get(key, SeqNo::MAX).map_err(tree_error)
+        self.tree.get(key.as_ref())
     }
 
     /// Puts a row in.
@@ -94,25 +94,24 @@ impl LsmTree {
         increment(&mut end);
         let start = after.map_or(Bound::Included(prefix), Bound::Excluded);
         let end = Bound::Excluded(before.unwrap_or(&end));
-        let rows = self.tree.range::<&[u8], _>((start, end), moment, None);
-        rows.map(|row| row.into_inner().map_err(tree_error))
+        self.tree.range((start, end), moment)
     }
 
     /// Up to `limit` rows from a key on, past what can't be read.
     pub(crate) fn part(&self, from: &[u8], limit: usize) -> Part {
-        read_part(&self.tree, from, limit)
+        read_part(self.tree.inner(), from, limit)
     }
 
     /// How many bytes of rows are in memory and not sealed.
     pub(crate) fn unsealed(&self) -> u64 {
-        self.tree.active_memtable().size()
+        self.tree.unsealed()
     }
 
     /// Lets go of files that were compacted: the tree keeps what there was before the newest change of its files. A reader of
     /// one keeps it longer. Only the writer calls it, between two batches.
     pub(crate) fn let_go(&self, position: Sequence) -> Result<()> {
         self.insert(POSITION_KEY, position.0.to_be_bytes());
-        self.tree.rotate_memtable();
+        self.tree.seal();
         self.flush()
     }
 
@@ -126,7 +125,7 @@ impl LsmTree {
 
 impl RowStorage for LsmTree {
     fn applied(&self) -> Result<Sequence> {
-        self.shared.applied(&self.tree, self.name)
+        self.shared.applied(self.tree.inner(), self.name)
     }
 
     fn is_large(&self, settings: &Settings) -> bool {
@@ -135,32 +134,30 @@ impl RowStorage for LsmTree {
 
     fn seal(&self, position: Sequence) {
         let before = self.sealed.swap(position.0, Ordering::AcqRel);
-        if before == position.0 && self.tree.active_memtable().is_empty() {
+        if before == position.0 && self.tree.unsealed() == 0 {
             return;
         }
         self.insert(POSITION_KEY, position.0.to_be_bytes());
-        self.tree.rotate_memtable();
+        self.tree.seal();
     }
 
     fn flush(&self) -> Result<()> {
-        let lock = self.tree.get_flush_lock();
-        self.shared.storing.change(|| self.tree.flush(&lock, self.sequence.get()).map_err(tree_error))?;
-        Ok(())
+        self.shared.storing.change(|| self.tree.flush(self.sequence.get()))
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { sealed: self.tree.sealed_memtable_count(), runs: self.tree.l0_run_count() }
+        Backlog { sealed: self.tree.sealed(), runs: self.tree.runs() }
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.tree.disk_space()
+        self.tree.inner().disk_space()
     }
 
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        self.shared.storing.change(|| compact(&self.tree, &self.sequence, runs, should_stop))
+        self.shared.storing.change(|| self.tree.compact(&self.sequence, runs, should_stop))
     }
 
     fn compact_fully(&self) -> Result<()> {
-        self.shared.storing.change(|| compact_fully(&self.tree, &self.sequence))
+        self.shared.storing.change(|| self.tree.compact_fully(&self.sequence))
     }
 }

@@ -1,6 +1,7 @@
 //! Refusals and failures as pages. Programs get problem documents, people a page that says what happened and what to do.
 
 use axum::http::header::{ACCEPT, REFRESH, RETRY_AFTER};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::Response;
 use kinfolk_core::{Error, ErrorCode};
@@ -61,7 +62,7 @@ pub(crate) fn finish(
 
 /// Leads to the sign-in, and from there back to a page that was read.
 fn sign_in(Asked { uri, .. }: &Asked) -> Response {
-    let next = uri.path_and_query().map(|next| next.as_str());
+    let next = uri.path_and_query().map(PathAndQuery::as_str);
     let next = next.filter(|next| *next != super::ROOT);
     let next: String = next.map_or_else(String::new, |next| {
         format!("?next={}", form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>())

@@ -111,7 +111,7 @@ async fn show<S: Store>(visit: Visit<S>, Ids([id]): Ids<1>, mut query: Query) ->
             (section(List::Suggestions, id, &profile.suggestions, |found| lists::suggestions(&visit, id, found)))
             (section(List::Posts, id, &profile.posts, |posts| posts::list(posts, false)))
             (section(List::Feed, id, &profile.feed, |posts| posts::list(posts, true)))
-            (section(List::Comments, id, &profile.comments, |comments| thread::flat(comments)))
+            (section(List::Comments, id, &profile.comments, thread::flat))
             (check_panel(id, checked.as_ref()))
         }
     };

@@ -114,10 +114,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if let Err(over) = kept {
                 break Some(over.into());
             }
-            // One that has not authenticated has one deadline, which does not move.
-            if T::MAY_LEAVE
-                && self.session.caller.is_some()
-                && rest.is_empty()
+            if self.may_leave(&rest)
                 && let Some(way) = placement.way_out()
             {
                 if let Some(stream) = self.socket.leave() {
@@ -130,6 +127,11 @@ impl<T: Socket, S: Store> Connection<T, S> {
         };
         drop(rest);
         self.end(reason).await;
+    }
+
+    /// Whether it may go on in another thread. One that has not authenticated has one deadline, which does not move.
+    fn may_leave(&self, rest: &Leftover) -> bool {
+        T::MAY_LEAVE && self.session.caller.is_some() && rest.is_empty()
     }
 
     async fn receive(
