@@ -90,7 +90,7 @@ impl Rows {
                 Tree::Pairs => config,
                 Tree::Following | Tree::Followers => config.filter_policy(FilterPolicy::disabled()),
             };
-            OpenTree::open(config)
+            OpenTree::open(config, &shared.storing)
         };
         files::create_folder(folder)?;
         let trees = [open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?];
@@ -331,17 +331,15 @@ impl RowStorage for Rows {
     }
 
     fn disk_bytes(&self) -> u64 {
-        Tree::ALL.iter().map(|&tree| self.tree(tree).inner().disk_space()).sum()
+        self.trees.iter().map(OpenTree::disk_bytes).sum()
     }
 
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        let compact = |&tree: &Tree| self.tree(tree).compact(&self.sequence, runs, should_stop);
-        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
+        self.trees.iter().try_for_each(|tree| tree.compact(&self.sequence, runs, should_stop))
     }
 
     fn compact_fully(&self) -> Result<()> {
-        let compact = |&tree: &Tree| self.tree(tree).compact_fully(&self.sequence);
-        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
+        self.trees.iter().try_for_each(|tree| tree.compact_fully(&self.sequence))
     }
 }
 

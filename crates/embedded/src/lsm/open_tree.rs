@@ -2,7 +2,7 @@
 //!
 //! A change of files (a flush, a compaction, an ingestion) ends with four syncs, for the list of files. The tree holds a lock
 //! meanwhile that each of its own reads and inserts takes. So reads use a view instead: the memtables and the files as of the
-//! newest change, replaced when a change is complete. Every change goes through this type.
+//! newest change, replaced when a change is complete. Every change goes through this type. Sealing waits: it is a change, too.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use lsm_tree::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use super::{compaction, open_tree, tree_error};
+use super::{Storing, compaction, open_tree, tree_error};
 
 /// Where a range of keys begins and ends.
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
@@ -31,6 +31,9 @@ pub(crate) struct OpenTree {
     active: RwLock<Arc<Memtable>>,
     /// Memtables that are not flushed, oldest first. Held while the view is replaced: no older view comes after a newer one.
     sealed: Mutex<Vec<Arc<Memtable>>>,
+    /// One compaction at a time. As with flushes, a change that waited asks only then whether another has failed.
+    compacting: Mutex<()>,
+    storing: Storing,
 }
 
 /// What readers see. The types of the tree's versions have no public names, so that functions hold them.
@@ -40,15 +43,17 @@ struct View {
     in_files: InFiles,
     in_range: InRange,
     runs: usize,
+    disk_bytes: u64,
 }
 
 impl OpenTree {
     /// Opens a tree, creating it if it is missing.
-    pub(crate) fn open(config: Config) -> Result<Self> {
+    pub(crate) fn open(config: Config, storing: &Storing) -> Result<Self> {
         let tree = open_tree(config)?;
         let active = tree.active_memtable();
         let view = RwLock::new(Arc::new(View::of(&tree, vec![Arc::clone(&active)])));
-        Ok(Self { tree, view, active: RwLock::new(active), sealed: Mutex::default() })
+        let (active, storing) = (RwLock::new(active), storing.clone());
+        Ok(Self { tree, view, active, sealed: Mutex::default(), compacting: Mutex::default(), storing })
     }
 
     /// The tree itself, for background work: its reads wait while files are changed.
@@ -65,7 +70,7 @@ impl OpenTree {
         Ok(found.filter(|row| !row.is_tombstone()).map(|row| row.value))
     }
 
-    /// The rows between two keys, as of a moment.
+    /// The rows between two keys, as of a moment that is not older than the view: rows that were replaced before it may be gone.
     pub(crate) fn range(
         &self,
         bounds: KeyBounds<'_>,
@@ -96,7 +101,7 @@ impl OpenTree {
 
     /// How many memtables wait to be flushed.
     pub(crate) fn sealed(&self) -> usize {
-        self.sealed.lock().len()
+        self.view().memtables.len() - 1
     }
 
     /// How many runs are not compacted.
@@ -104,7 +109,13 @@ impl OpenTree {
         self.view().runs
     }
 
-    /// Hands the rows in memory over for flushing.
+    /// The size of the files.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.view().disk_bytes
+    }
+
+    /// Hands the rows in memory over for flushing. Only the writer calls it: a row that comes before the view is renewed would be
+    /// invisible until then.
     pub(crate) fn seal(&self) {
         let mut sealed = self.sealed.lock();
         let mut active = self.active.write();
@@ -116,11 +127,11 @@ impl OpenTree {
         self.renew(&sealed);
     }
 
-    /// Writes sealed rows to files, durably. Drops what was replaced before a moment.
-    pub(crate) fn flush(&self, moment: SeqNo) -> Result<()> {
+    /// Writes sealed rows to files, durably. Drops what was replaced before this moment.
+    pub(crate) fn flush(&self, sequence: &SequenceNumberCounter) -> Result<()> {
         let alone = self.tree.get_flush_lock();
         let flushed = self.sealed.lock().clone();
-        self.tree.flush(&alone, moment).map_err(tree_error)?;
+        self.storing.change(|| self.tree.flush(&alone, sequence.get()).map_err(tree_error))?;
         let mut sealed = self.sealed.lock();
         sealed.retain(|memtable| flushed.iter().all(|flushed| !Arc::ptr_eq(memtable, flushed)));
         self.renew(&sealed);
@@ -134,17 +145,25 @@ impl OpenTree {
         runs: u8,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<()> {
-        while !should_stop() && compaction::compact_once(&self.tree, sequence, runs)? {
-            self.renew(&self.sealed.lock());
+        let _alone = self.compacting.lock();
+        loop {
+            if should_stop() || !self.change_files(|| compaction::compact_once(&self.tree, sequence, runs))? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Compacts all files into one sorted run.
     pub(crate) fn compact_fully(&self, sequence: &SequenceNumberCounter) -> Result<()> {
-        compaction::compact_fully(&self.tree, sequence)?;
+        let _alone = self.compacting.lock();
+        self.change_files(|| compaction::compact_fully(&self.tree, sequence))
+    }
+
+    /// Changes files, and the view with them. A compaction that fails may have changed them before.
+    fn change_files<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
+        let changed = self.storing.change(change);
         self.renew(&self.sealed.lock());
-        Ok(())
+        changed
     }
 
     /// Begins to write sorted rows into files of their own, above all others. For trees that take no single rows.
@@ -171,7 +190,7 @@ impl View {
     fn of(tree: &AnyTree, memtables: Vec<Arc<Memtable>>) -> Self {
         let version = tree.get_version_history_lock().latest_version();
         let files = tree.current_version();
-        let runs = tree.l0_run_count();
+        let (runs, disk_bytes) = (tree.l0_run_count(), tree.disk_space());
         let in_files = move |key: &[u8]| {
             let hash = FilterBuilder::get_hash(key);
             let runs = files.iter_levels().flat_map(|level| level.iter());
@@ -185,7 +204,7 @@ impl View {
         let in_range = move |bounds: KeyBounds<'_>, moment| -> BoxedIterator<'static> {
             Box::new(Tree::create_internal_range::<&[u8], _>(version.clone(), &bounds, moment, None))
         };
-        Self { memtables, in_files: Box::new(in_files), in_range: Box::new(in_range), runs }
+        Self { memtables, in_files: Box::new(in_files), in_range: Box::new(in_range), runs, disk_bytes }
     }
 }
 
@@ -224,7 +243,8 @@ mod tests {
     fn open() -> (tempfile::TempDir, OpenTree, SequenceNumberCounter) {
         let folder = tempfile::tempdir().unwrap();
         let [sequence, visible] = [SequenceNumberCounter::default(), SequenceNumberCounter::default()];
-        let tree = OpenTree::open(Config::new(folder.path(), sequence.clone(), visible)).unwrap();
+        let config = Config::new(folder.path(), sequence.clone(), visible);
+        let tree = OpenTree::open(config, &Storing::default()).unwrap();
         (folder, tree, sequence)
     }
 
@@ -253,21 +273,21 @@ mod tests {
         tree.remove("a", sequence.next());
         tree.insert("c", "2", sequence.next());
         look([None, Some(b"1"), Some(b"2"), None]);
-        tree.flush(sequence.get()).unwrap();
+        tree.flush(&sequence).unwrap();
         look([None, Some(b"1"), Some(b"2"), None]);
         assert_eq!((tree.sealed(), tree.runs()), (0, 1));
         tree.seal();
         tree.insert("d", "3", sequence.next());
         tree.insert("b", "3", sequence.next());
         look([None, Some(b"3"), Some(b"2"), Some(b"3")]);
-        tree.flush(sequence.get()).unwrap();
+        tree.flush(&sequence).unwrap();
         assert_eq!(tree.runs(), 2);
         look([None, Some(b"3"), Some(b"2"), Some(b"3")]);
         tree.compact(&sequence, 2, &|| false).unwrap();
         assert_eq!(tree.runs(), 0);
         look([None, Some(b"3"), Some(b"2"), Some(b"3")]);
         tree.seal();
-        tree.flush(sequence.get()).unwrap();
+        tree.flush(&sequence).unwrap();
         tree.compact_fully(&sequence).unwrap();
         look([None, Some(b"3"), Some(b"2"), Some(b"3")]);
     }
@@ -292,11 +312,11 @@ mod tests {
         let (_folder, tree, sequence) = open();
         tree.insert("a", "1", sequence.next());
         tree.seal();
-        tree.flush(sequence.get()).unwrap();
+        tree.flush(&sequence).unwrap();
         let rows = tree.range((Bound::Unbounded, Bound::Unbounded), sequence.get());
         tree.remove("a", sequence.next());
         tree.seal();
-        tree.flush(sequence.get()).unwrap();
+        tree.flush(&sequence).unwrap();
         tree.compact_fully(&sequence).unwrap();
         assert_eq!(rows.map(|row| row.unwrap().0.to_vec()).collect::<Vec<_>>(), [b"a"]);
         assert!(keys(&tree).is_empty());

@@ -25,12 +25,11 @@ impl Storing {
         self.failure.get().map(String::as_str)
     }
 
-    /// Changes files, unless a change has failed before. A disk that is full has changed nothing, and may be tried again.
+    /// Changes files, unless a change has failed before or fails meanwhile: then nobody may count on this one. A disk that is full
+    /// has changed nothing, and may be tried again.
     pub(crate) fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
-        if let Some(reason) = self.failure.get() {
-            return Err(Error::ReadOnly { reason: reason.clone() });
-        }
-        change().inspect_err(|error| {
+        self.require_no_failure()?;
+        let changed = change().inspect_err(|error| {
             if let Error::Storage { detail } = error {
                 let reason = format!("row files could not be stored: {detail}");
                 tracing::error!(reason, "no more rows are stored until the store is opened again");
@@ -38,7 +37,16 @@ impl Storing {
                 self.health.refuse_writes(&reason);
                 let _ = self.failure.set(reason);
             }
-        })
+        })?;
+        self.require_no_failure()?;
+        Ok(changed)
+    }
+
+    fn require_no_failure(&self) -> Result<()> {
+        match self.failure.get() {
+            Some(reason) => Err(Error::ReadOnly { reason: reason.clone() }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -63,5 +71,17 @@ mod tests {
         assert_eq!(health.refusal(), other.failure());
         let again = || -> Result<()> { panic!("it is tried again") };
         assert!(matches!(other.change(again), Err(Error::ReadOnly { reason }) if reason.contains("gone")));
+    }
+
+    #[test]
+    fn a_change_beside_one_that_fails_is_not_counted_on() {
+        let storing = Storing::new(&Arc::default());
+        let beside = storing.clone();
+        let failed = move || beside.change(|| Err::<(), _>(Error::storage("the disk is gone")));
+        let changed = storing.change(|| {
+            assert!(failed().is_err());
+            Ok(())
+        });
+        assert!(matches!(changed, Err(Error::ReadOnly { reason }) if reason.contains("gone")));
     }
 }

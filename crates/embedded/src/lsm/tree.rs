@@ -42,7 +42,8 @@ impl LsmTree {
     ) -> Result<Self> {
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
         let config = shared.tree(folder, &sequence, &visible);
-        let tree = OpenTree::open(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
+        let config = config.with_compaction_filter_factory(Some(Arc::new(keys.clone())));
+        let tree = OpenTree::open(config, &shared.storing)?;
         // The tree syncs what is in its folder, not that it has one.
         folder.parent().map_or(Ok(()), files::sync_folder)?;
         let next = tree.inner().get_highest_seqno().map_or(0, |highest| highest + 1);
@@ -142,7 +143,7 @@ impl RowStorage for LsmTree {
     }
 
     fn flush(&self) -> Result<()> {
-        self.shared.storing.change(|| self.tree.flush(self.sequence.get()))
+        self.tree.flush(&self.sequence)
     }
 
     fn backlog(&self) -> Backlog {
@@ -150,14 +151,14 @@ impl RowStorage for LsmTree {
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.tree.inner().disk_space()
+        self.tree.disk_bytes()
     }
 
     fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        self.shared.storing.change(|| self.tree.compact(&self.sequence, runs, should_stop))
+        self.tree.compact(&self.sequence, runs, should_stop)
     }
 
     fn compact_fully(&self) -> Result<()> {
-        self.shared.storing.change(|| self.tree.compact_fully(&self.sequence))
+        self.tree.compact_fully(&self.sequence)
     }
 }
