@@ -111,6 +111,7 @@ fn restore_all<K: IdEncoding>(
             kind,
             trees: [true; 3],
             indexed: true,
+            total: None,
         };
         let edges = KindEdges::<K>::new(reader, kind);
         load::load(&target, edges, None, progress)?;

@@ -48,6 +48,11 @@ impl Manifest {
         files::replace_text(&folder.join(MANIFEST), &lines)
     }
 
+    /// How many edges its runs have.
+    fn edges(&self) -> u64 {
+        self.taken.saturating_sub(self.self_follows)
+    }
+
     /// Nothing, too, where a run is missing: a clean-up was interrupted, and the import is applied or was given up.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
@@ -137,6 +142,7 @@ pub(crate) fn apply(
         kind: event.kind,
         trees,
         indexed: index,
+        total: Some(manifest.edges()),
     };
     let (runs, limit) = (run_paths(&folder, manifest.runs), manifest.limit);
     match edges.rows.ids {
@@ -154,10 +160,11 @@ pub(crate) fn count(
 ) -> Result<u64> {
     let (runs, limit) = (run_paths(folder, manifest.runs), manifest.limit);
     let graph = (&edges.index, manifest.kind);
+    let report = |done| progress(Progress { stage: "counting", done, total: Some(manifest.edges()) });
     // Times decide which edges are kept, not how many.
     match edges.rows.ids {
-        IdKind::Integer => load::count::<u64>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
-        IdKind::Uuid => load::count::<u128>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
+        IdKind::Integer => load::count::<u64>(graph, merge(&runs, Timestamp::MAX)?, limit, &report),
+        IdKind::Uuid => load::count::<u128>(graph, merge(&runs, Timestamp::MAX)?, limit, &report),
     }
 }
 

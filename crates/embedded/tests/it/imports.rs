@@ -130,3 +130,32 @@ fn an_edge_without_since_is_never_older_than_what_was_given_out() {
     assert_eq!(at, imported, "the time of the import");
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
+
+/// A bar can show how far each phase is.
+#[test]
+fn every_phase_that_goes_over_the_edges_says_of_how_many() {
+    const EDGES: u64 = 200_000;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Embedded::create(&folder.path().join("store"), IdKind::Integer, Settings::default()).unwrap();
+    let options = ImportOptions {
+        kind: FOLLOW,
+        following_limit: None,
+        fingerprint: String::new(),
+        sort_memory: 32 << 20,
+    };
+    let mut import = store.import(&options).unwrap();
+    // Every other one comes twice.
+    for number in 0..EDGES {
+        let follower = 1_000 + number / 100;
+        import.push(edge(follower, number % 100 / 2), None).unwrap();
+    }
+    let seen = std::sync::Mutex::new(Vec::new());
+    import.finish(&|step| seen.lock().unwrap().push(step)).unwrap();
+    let seen = seen.into_inner().unwrap();
+    for stage in ["counting", "loading"] {
+        let steps: Vec<_> = seen.iter().filter(|step| step.stage == stage).collect();
+        assert!(!steps.is_empty(), "{stage}: {seen:?}");
+        assert!(steps.iter().all(|step| step.total == Some(EDGES) && step.done <= EDGES), "{steps:?}");
+        assert!(steps.iter().any(|step| step.done > EDGES / 2), "duplicates count, too: {steps:?}");
+    }
+}

@@ -47,6 +47,8 @@ pub(crate) struct Target<'a> {
     pub trees: [bool; 3],
     /// Whether the index still needs it.
     pub indexed: bool,
+    /// How many edges come, duplicates included, where that is known.
+    pub total: Option<u64>,
 }
 
 /// What a load did.
@@ -115,7 +117,7 @@ pub(crate) fn load<K: IdEncoding>(
             let chunks = consumer();
             scope.spawn(move || sort_followers(target, chunks))
         });
-        let report = |done| progress(Progress { stage: "loading", done, total: None });
+        let report = |done| progress(Progress { stage: "loading", done, total: target.total });
         let decided = decide((target.index, target.kind), sorted, limit, &senders, &report);
         drop(senders);
         if let Some(sorting) = follower_lists {
@@ -142,13 +144,12 @@ pub(crate) fn count<K: IdEncoding>(
     graph: (&Index, EdgeKind),
     sorted: impl Iterator<Item = Result<PairRecord<K>>>,
     limit: Option<u32>,
-    progress: &dyn Fn(Progress),
+    report: &dyn Fn(u64),
 ) -> Result<u64> {
-    let report = |done| progress(Progress { stage: "counting", done, total: None });
-    Ok(decide(graph, sorted, limit, &[], &report)?.added)
+    Ok(decide(graph, sorted, limit, &[], report)?.added)
 }
 
-/// Merges groups, drops what is not to be added, and hands the rest to the consumers.
+/// Merges groups, drops what is not to be added, and hands the rest to the consumers. Reports how many edges it has seen.
 fn decide<K: IdEncoding>(
     (index, kind): (&Index, EdgeKind),
     sorted: impl Iterator<Item = Result<PairRecord<K>>>,
@@ -157,7 +158,7 @@ fn decide<K: IdEncoding>(
     report: &dyn Fn(u64),
 ) -> Result<Loaded> {
     let empty = index.of(kind).user_count() == 0;
-    let mut loaded = Loaded::default();
+    let (mut loaded, mut reported) = (Loaded::default(), 0);
     let mut chunk = Chunk::new();
     let mut group: Vec<(K, u64)> = Vec::new();
     let mut sorted = sorted.peekable();
@@ -183,10 +184,12 @@ fn decide<K: IdEncoding>(
         } else {
             loaded.over_limit += cut(&mut group, limit, 0);
         }
-        if loaded.added / REPORT_EDGES != (loaded.added + group.len() as u64) / REPORT_EDGES {
-            report(loaded.added);
-        }
         loaded.added += group.len() as u64;
+        let seen = loaded.added + loaded.duplicates + loaded.over_limit;
+        if seen / REPORT_EDGES != reported / REPORT_EDGES {
+            report(seen);
+            reported = seen;
+        }
         if !group.is_empty() {
             chunk.followers.push((follower, group.len()));
             chunk.edges.append(&mut group);
