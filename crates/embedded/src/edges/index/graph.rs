@@ -4,11 +4,12 @@
 //! one change. Nothing here waits for a disk. No code path waits for a second lock for writing while it holds one,
 //! so two readers' locks can be held together.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::quality::{FixedState, RandomState};
+use foldhash::SharedSeed;
+use foldhash::quality::{FoldHasher, RandomState};
 use kinfolk_core::graph::{Counts, Edge};
 use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{Id, Result};
@@ -39,7 +40,8 @@ pub(crate) struct KindGraph<K> {
     pub(super) sets: AtomicU64,
     /// The hasher is made of it. A snapshot keeps it, so that users find their places in the order in which they are stored.
     pub(super) seed: u64,
-    hasher: FixedState,
+    /// Made of the seed as well. With the one that foldhash has for everybody, ids can be chosen that collide under every seed.
+    shared_seed: SharedSeed,
     /// Which numbering of users this is.
     numbering: u64,
 }
@@ -49,13 +51,13 @@ impl<K: IdEncoding> KindGraph<K> {
     pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::default()))).collect();
         let [seed, numbering] = [0, 1].map(|number| RandomState::default().hash_one(number));
-        let (ids, hasher) = (RwLock::default(), FixedState::with_seed(seed));
-        Self { shards, ids, edges: AtomicU64::new(0), sets: AtomicU64::new(0), seed, hasher, numbering }
+        let (ids, shared_seed) = (RwLock::default(), SharedSeed::from_u64(seed));
+        Self { shards, ids, edges: AtomicU64::new(0), sets: AtomicU64::new(0), seed, shared_seed, numbering }
     }
 
     /// Makes places depend on another seed. Nobody has one yet.
     pub(super) fn set_seed(&mut self, seed: u64) {
-        (self.seed, self.hasher) = (seed, FixedState::with_seed(seed));
+        (self.seed, self.shared_seed) = (seed, SharedSeed::from_u64(seed));
     }
 
     #[inline]
@@ -64,10 +66,17 @@ impl<K: IdEncoding> KindGraph<K> {
         (self.shard(shard), hash)
     }
 
+    #[inline]
+    fn hash(&self, id: K) -> u64 {
+        let mut hasher = FoldHasher::with_seed(self.seed, &self.shared_seed);
+        id.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// The number of a user's shard, and the hash within it.
     #[inline]
     pub(super) fn shard_and_hash(&self, id: K) -> (usize, u32) {
-        let hash = self.hasher.hash_one(id);
+        let hash = self.hash(id);
         // The shard comes from other bits than the slot.
         ((hash >> 56) as usize % SHARDS, hash as u32)
     }
@@ -78,7 +87,7 @@ impl<K: IdEncoding> KindGraph<K> {
     }
 
     pub(super) fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
-        |id| self.hasher.hash_one(id) as u32
+        |id| self.hash(id) as u32
     }
 
     pub(super) fn number(&self, id: K) -> Option<u32> {
@@ -420,6 +429,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// With the seed that foldhash has for everybody, half of a product can be made 0, whatever else is secret.
+    #[test]
+    fn no_ids_are_known_to_collide() {
+        let graph = KindGraph::<u128>::new();
+        let ids = (0..1_000_u128).map(|low| 0xc0ac_29b7_c97c_50dd << 64 | low << 7);
+        let hashes: std::collections::HashSet<u64> = ids.map(|id| graph.hash(id)).collect();
+        assert_eq!(hashes.len(), 1_000);
     }
 
     #[test]
