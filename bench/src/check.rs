@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
 
 pub fn run(options: &Options) -> Result<()> {
     let data = Dataset::prepare(options)?;
-    let plain = Plain::load(&data.csv())?;
+    let plain = Plain::load(&data.csv()?)?;
     let by_plain = |pair| plain.follows(pair);
     let pairs = data.survey.pairs_to_check(PAIRS, 1);
     let mut yes = 0;

@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::process::{Usage, run_measured};
 use crate::random::Random;
 use crate::size::Size;
-use crate::survey::{Pair, Survey};
+use crate::survey::{Pair, Survey, for_each_edge};
 
 const SEED: u64 = 42;
 const CSV: &str = "edges.csv";
@@ -36,7 +36,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Generates what is not there yet: the edges with and without times, and their survey.
+    /// Generates what is not there yet: the edges without times, and their survey.
     pub fn prepare(options: &Options) -> Result<Self> {
         let folder = options.work.join(options.edges.to_string());
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -55,9 +55,21 @@ impl Dataset {
         Ok(data(survey))
     }
 
-    /// The edges as `follower,followee,since` lines, the times spread evenly over five years.
-    pub fn csv(&self) -> PathBuf {
-        self.folder.join(CSV)
+    /// The edges as `follower,followee,since` lines, the times spread evenly over five years; written if it is not there yet.
+    pub fn csv(&self) -> Result<PathBuf> {
+        let file = self.folder.join(CSV);
+        if !file.exists() {
+            eprintln!("giving {} edges times", self.size);
+            let unfinished = file.with_extension("tmp");
+            let mut with_times = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
+            let mut random = Random::new(SEED);
+            for_each_edge(&self.csv_without_times(), |pair| {
+                Ok(writeln!(with_times, "{},{},{}", pair.follower, pair.followee, random_time(&mut random))?)
+            })?;
+            with_times.into_inner()?.sync_all()?;
+            fs::rename(&unfinished, &file)?;
+        }
+        Ok(file)
     }
 
     /// The edges as `follower,followee` lines.
@@ -80,7 +92,7 @@ impl Dataset {
         let store = self.folder.join("store");
         if !store.exists() {
             let unfinished = self.folder.join("store-unfinished");
-            self.import(&self.csv(), &unfinished)?;
+            self.import(&self.csv()?, &unfinished)?;
             fs::rename(&unfinished, &store)?;
         }
         Ok(store)
@@ -231,7 +243,7 @@ pub fn build_kinfolk(features: &[&str]) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Writes both files and surveys the graph on the way.
+/// Writes the edges without times, and surveys them.
 fn generate(kinfolk: &Path, size: Size, folder: &Path) -> Result<Survey> {
     eprintln!("generating {size} edges");
     let without_times = folder.join(CSV_WITHOUT_TIMES);
@@ -241,13 +253,7 @@ fn generate(kinfolk: &Path, size: Size, folder: &Path) -> Result<Survey> {
         command.arg(flag).arg(value.to_string());
     }
     run_measured(command, &folder.join("generate.log"))?;
-    let mut with_times = BufWriter::with_capacity(1 << 20, File::create(folder.join(CSV))?);
-    let mut random = Random::new(SEED);
-    let survey = Survey::of(&without_times, |pair| {
-        Ok(writeln!(with_times, "{},{},{}", pair.follower, pair.followee, random_time(&mut random))?)
-    })?;
-    with_times.into_inner()?.sync_all()?;
-    Ok(survey)
+    Survey::of(&without_times)
 }
 
 /// Copies a folder and all that is in it.

@@ -22,7 +22,7 @@ use crate::feed_graph::FeedGraph;
 use crate::histogram::Histogram;
 use crate::measurement::{Recorder, Results, Row, Series, number};
 use crate::options::Options;
-use crate::plot::{Panel, Plot};
+use crate::plot::{Axis, Panel, Plot};
 use crate::posting::{Made, runtime};
 use crate::process::memory_bytes;
 use crate::random::Random;
@@ -225,6 +225,7 @@ impl FeedRun {
         let plot = Plot {
             title: "Home feeds under a steady load",
             subtitle: &subtitle,
+            axis: Axis::Seconds,
             panels: vec![
                 Panel { title: "Fan-out lag, worst of each second", lines: lag, bound: None },
                 Panel { title: "Feed page of 50", lines: pages, bound: Some((2.0, "2 ms")) },
@@ -344,18 +345,17 @@ impl Course {
     }
 
     fn series(self) -> Vec<Series> {
-        let series = |key: &str, what: &str, unit: &str, values: Vec<f64>| Series {
-            key: key.to_owned(),
-            what: what.to_owned(),
-            unit: unit.to_owned(),
-            values: values.into_iter().map(|value| (value * 1e3).round() / 1e3).collect(),
-        };
         vec![
-            series("lag_ms", "fan-out lag, worst of each second", "ms", self.lag_ms),
-            series("lag_events", "events not delivered yet, most in each second", "events", self.lag_events),
-            series("entries", "inbox entries", "/s", self.entries),
-            series("page_p50_ms", "feed page of 50, p50", "ms", self.page_p50_ms),
-            series("page_p99_ms", "feed page of 50, p99", "ms", self.page_p99_ms),
+            Series::new("lag_ms", "fan-out lag, worst of each second", "ms", self.lag_ms),
+            Series::new(
+                "lag_events",
+                "events not delivered yet, most in each second",
+                "events",
+                self.lag_events,
+            ),
+            Series::new("entries", "inbox entries", "/s", self.entries),
+            Series::new("page_p50_ms", "feed page of 50, p50", "ms", self.page_p50_ms),
+            Series::new("page_p99_ms", "feed page of 50, p99", "ms", self.page_p99_ms),
         ]
     }
 }

@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut recorder = Recorder::new(ROWS);
     for round in 1..=options.rounds {
         eprintln!("{NAME}, round {round}");
-        let with_times = import(&data, &data.csv())?;
+        let with_times = import(&data, &data.csv()?)?;
         let without_times = import(&data, &data.csv_without_times())?;
         let memory_bytes_max = with_times.memory_bytes_max.max(without_times.memory_bytes_max);
         let seconds = with_times.elapsed.as_secs_f64();
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
         if let Some(postgres) = &postgres {
             let started = Instant::now();
             postgres.create_table()?;
-            postgres.copy(&data.csv())?;
+            postgres.copy(&data.csv()?)?;
             let copied = started.elapsed().as_secs_f64();
             postgres.create_indexes()?;
             let finished = started.elapsed().as_secs_f64();

@@ -30,11 +30,16 @@ impl Batch {
 
     /// Adds a command whose reply has so many bytes.
     pub fn add(&mut self, words: &[&str], reply_bytes: usize) {
-        self.request.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
-        for word in words {
-            self.request.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
-        }
+        encode(words, &mut self.request);
         self.reply_bytes += reply_bytes;
+    }
+}
+
+/// Appends a command as an array of strings.
+pub fn encode(words: &[&str], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        out.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
     }
 }
 
@@ -155,7 +160,8 @@ impl Connection {
     }
 }
 
-fn open(address: SocketAddr, key: Option<&str>) -> Result<TcpStream> {
+/// A connection, with a key if there is one.
+pub fn open(address: SocketAddr, key: Option<&str>) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     if let Some(key) = key {

@@ -28,6 +28,7 @@ mod load;
 mod machine;
 mod measurement;
 mod mixed;
+mod open_loop;
 mod options;
 mod overlap;
 mod pace;
@@ -44,6 +45,7 @@ mod redis;
 mod report;
 mod resp;
 mod rest;
+mod scale;
 mod server;
 mod size;
 #[cfg(test)]
@@ -59,6 +61,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::comments::Comments;
+use crate::design::Design;
 use crate::everyone::{Everyone, EveryoneChild};
 use crate::fan_out::FeedChild;
 use crate::feed_run::FeedRun;
@@ -66,6 +69,7 @@ use crate::feed_run::FeedRun;
 use crate::fleet_checks::FleetChecks;
 use crate::options::Options;
 use crate::probe_check::ProbeCheck;
+use crate::scale::ScalePlot;
 use crate::start::StartChild;
 
 /// The allocator of the kinfolk program, so that memory figures are the same.
@@ -113,13 +117,17 @@ enum Benchmark {
     /// Checks over REST
     Rest(Options),
     /// The whole design load at once: 580,000 checks/s and 60,000 durable follows/s
-    Design(Options),
+    Design(Design),
     /// Checks of a fleet by layer and by number of processes, beside a cache-aside on Redis and PostgreSQL
     #[cfg(feature = "fleet")]
     FleetChecks(FleetChecks),
     /// Costs at 100m edges against 1m, from the results of both
     Growth(Options),
-    /// Every benchmark but growth and fleet-checks, one after the other
+    /// The life of a graph of any size up to 1000m edges: import, start, load, kill, verify and backup
+    Scale(Options),
+    /// A plot of what operations cost at each size, from the results of `scale`
+    ScalePlot(ScalePlot),
+    /// Every benchmark but growth, scale and fleet-checks, one after the other
     All(Options),
     /// One page of all results
     Report(Options),
@@ -153,10 +161,12 @@ fn main() -> Result<()> {
         Benchmark::Comments(comments) => comments.run(),
         Benchmark::Resp(options) => resp::run(&options),
         Benchmark::Rest(options) => rest::run(&options),
-        Benchmark::Design(options) => design::run(&options),
+        Benchmark::Design(design) => design.run(),
         #[cfg(feature = "fleet")]
         Benchmark::FleetChecks(checks) => checks.run(),
         Benchmark::Growth(options) => growth::run(&options),
+        Benchmark::Scale(options) => scale::run(&options),
+        Benchmark::ScalePlot(plot) => plot.run(),
         Benchmark::All(options) => all(&options),
         Benchmark::Report(options) => report::run(&options.results),
         Benchmark::ProbeCheck(probe) => probe.run(),
@@ -169,7 +179,7 @@ fn main() -> Result<()> {
 fn all(options: &Options) -> Result<()> {
     let graph = [import::run, check::run, pages::run, follow::run, mixed::run, start::run];
     let walks = [friends::run, overlap::run, suggest::run, everyone::run_both];
-    let served = [resp::run, rest::run, design::run];
+    let served = [resp::run, rest::run, design::run_default];
     let served = served.into_iter().filter(|_| !options.in_process);
     let feeds = [feed::run, feed_run::run_default, comments::run_default];
     for run in graph.into_iter().chain(walks).chain(feeds).chain(served) {

@@ -127,6 +127,18 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
+impl Series {
+    /// Values are rounded to three decimals.
+    pub fn new(key: &str, what: &str, unit: &str, values: Vec<f64>) -> Self {
+        Self {
+            key: key.to_owned(),
+            what: what.to_owned(),
+            unit: unit.to_owned(),
+            values: values.into_iter().map(|value| (value * 1e3).round() / 1e3).collect(),
+        }
+    }
+}
+
 impl Results {
     pub fn read(file: &Path) -> Result<Self> {
         let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;

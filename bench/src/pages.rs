@@ -41,10 +41,10 @@ const ROWS: &[Row] = &[
 ];
 
 /// Which page to read.
-struct Page {
-    side: Side,
-    of: Id,
-    after: Option<ListKey>,
+pub struct Page {
+    pub side: Side,
+    pub of: Id,
+    pub after: Option<ListKey>,
 }
 
 pub fn run(options: &Options) -> Result<()> {
@@ -88,11 +88,13 @@ pub fn run(options: &Options) -> Result<()> {
     recorder.finish(NAME, data.size, notes).publish(&options.results)
 }
 
-fn small_page(random: &mut Random, side: Side, accounts: &[u64]) -> Page {
+/// The first page of one of some accounts.
+pub fn small_page(random: &mut Random, side: Side, accounts: &[u64]) -> Page {
     Page { side, of: Id::Integer(random.pick(accounts)), after: None }
 }
 
-fn read(store: &Embedded, mut page: impl FnMut() -> Page) -> Result<Histogram> {
+/// Reads full pages, and returns how long each took.
+pub fn read(store: &Embedded, mut page: impl FnMut() -> Page) -> Result<Histogram> {
     let mut histogram = Histogram::default();
     for _ in 0..PAGES {
         let Page { side, of, after } = page();

@@ -1,4 +1,4 @@
-//! Small line charts as SVG, for values over the seconds of a run: panels one below the other with a common time axis.
+//! Small line charts as SVG, for values over the seconds of a run or over sizes: panels one below the other with a common axis.
 
 use crate::measurement::{Series, number};
 
@@ -22,7 +22,17 @@ const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Helveti
 pub struct Plot<'a> {
     pub title: &'a str,
     pub subtitle: &'a str,
+    pub axis: Axis<'a>,
     pub panels: Vec<Panel<'a>>,
+}
+
+/// What the values of a line are taken at.
+#[derive(Clone, Copy, Debug)]
+pub enum Axis<'a> {
+    /// Each second of a run.
+    Seconds,
+    /// Something with a name.
+    Labels { title: &'a str, labels: &'a [String] },
 }
 
 /// One panel: lines that share an axis.
@@ -49,7 +59,7 @@ impl Plot<'_> {
         svg += &text(24.0, 54.0, "sub", "start", self.subtitle);
         for (at, panel) in self.panels.iter().enumerate() {
             let top = TOP + at as f64 * (PANEL + GAP);
-            svg += &panel.svg(top, at + 1 == self.panels.len());
+            svg += &panel.svg(top, self.axis, at + 1 == self.panels.len());
         }
         svg + "</svg>\n"
     }
@@ -74,7 +84,7 @@ impl Scale {
 }
 
 impl Panel<'_> {
-    fn svg(&self, top: f64, is_last: bool) -> String {
+    fn svg(&self, top: f64, axis: Axis<'_>, is_last: bool) -> String {
         let values = || self.lines.iter().flat_map(|(_, series)| series.values.iter().copied());
         let largest = values().fold(0.0, f64::max);
         // A bound far above all lines would press them flat.
@@ -85,7 +95,8 @@ impl Panel<'_> {
         let scale = Scale { top, seconds, highest };
         let unit = self.lines.first().map_or("", |(_, series)| series.unit.as_str());
         let mut svg = text(LEFT, top - 12.0, "panel", "start", &format!("{} ({unit})", self.title));
-        svg += &axes(scale, step, is_last);
+        svg += &values_axis(scale, step);
+        svg += &common_axis(scale, axis, is_last);
         if let Some((bound, label)) = bound {
             let y = scale.y(bound);
             svg += &rule((LEFT, y), (WIDTH - RIGHT, y), "#cf222e\" stroke-dasharray=\"5 4");
@@ -114,7 +125,7 @@ impl Panel<'_> {
     }
 }
 
-fn axes(scale: Scale, step: f64, with_time: bool) -> String {
+fn values_axis(scale: Scale, step: f64) -> String {
     let mut svg = String::new();
     let ticks = (scale.highest / step).round() as u32;
     for tick in 0..=ticks {
@@ -123,19 +134,34 @@ fn axes(scale: Scale, step: f64, with_time: bool) -> String {
         svg += &rule((LEFT, y), (WIDTH - RIGHT, y), if tick == 0 { "#8c959f" } else { "#e6eaef" });
         svg += &text(LEFT - 8.0, y + 4.0, "tick", "end", &number(value));
     }
-    let step = nice_step(scale.seconds, 10.0).max(1.0);
+    svg
+}
+
+/// The marks below a panel; the last panel names them.
+fn common_axis(scale: Scale, axis: Axis<'_>, is_last: bool) -> String {
+    let mut svg = String::new();
     let bottom = scale.top + PANEL;
-    for tick in 0..=(scale.seconds / step).floor() as u32 {
-        let second = f64::from(tick) * step;
-        let x = scale.x(second);
+    let (title, marks): (&str, Vec<(f64, String)>) = match axis {
+        Axis::Seconds => {
+            let step = nice_step(scale.seconds, 10.0).max(1.0);
+            let seconds = (0..=(scale.seconds / step).floor() as u32).map(|tick| f64::from(tick) * step);
+            ("seconds since the start", seconds.map(|second| (second, number(second))).collect())
+        }
+        Axis::Labels { title, labels } => {
+            let places = labels.iter().enumerate();
+            (title, places.map(|(at, label)| (at as f64 + 0.5, label.clone())).collect())
+        }
+    };
+    for (at, label) in marks {
+        let x = scale.x(at);
         svg += &rule((x, bottom), (x, bottom + 4.0), "#8c959f");
-        if with_time {
-            svg += &text(x, bottom + 18.0, "tick", "middle", &number(second));
+        if is_last {
+            svg += &text(x, bottom + 18.0, "tick", "middle", &label);
         }
     }
-    if with_time {
+    if is_last {
         let middle = (LEFT + WIDTH - RIGHT) / 2.0;
-        svg += &text(middle, bottom + 38.0, "tick", "middle", "seconds since the start");
+        svg += &text(middle, bottom + 38.0, "tick", "middle", title);
     }
     svg
 }
@@ -197,7 +223,8 @@ mod tests {
         };
         let panel =
             Panel { title: "p99 < bound", lines: vec![("p99", &series)], bound: Some((4.0, "target")) };
-        let svg = Plot { title: "a run", subtitle: "some users", panels: vec![panel] }.svg();
+        let svg =
+            Plot { title: "a run", subtitle: "some users", axis: Axis::Seconds, panels: vec![panel] }.svg();
         assert!(svg.contains("p99 &lt; bound (ms)") && svg.contains(">target<"), "{svg}");
         let points = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
         let points: Vec<(f64, f64)> = points
@@ -211,5 +238,16 @@ mod tests {
                 .iter()
                 .all(|&(x, y)| (LEFT..=WIDTH - RIGHT).contains(&x) && (TOP..=TOP + PANEL).contains(&y))
         );
+    }
+
+    #[test]
+    fn places_can_have_names() {
+        let labels = ["1".to_owned(), "10".to_owned()];
+        let series = Series::new("a", "a", "ms", vec![0.5, 3.0]);
+        let panel = || Panel { title: "cost", lines: vec![("a", &series)], bound: None };
+        let axis = Axis::Labels { title: "edges", labels: &labels };
+        let svg = Plot { title: "a graph", subtitle: "grows", axis, panels: vec![panel(), panel()] }.svg();
+        assert_eq!(svg.matches(">10<").count(), 1, "the last panel names them: {svg}");
+        assert_eq!(svg.matches(">edges<").count(), 1);
     }
 }

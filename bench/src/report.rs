@@ -22,6 +22,10 @@ const ORDER: &[&str] = &[
     "feed",
     "feed-run",
     "comments",
+    "resp",
+    "rest",
+    "design",
+    "scale",
     "fleet-checks",
     "growth",
 ];

@@ -166,7 +166,8 @@ fn loads(survey: &Survey) -> Vec<Load> {
     loads
 }
 
-fn single_checks(survey: &Survey, pipeline: usize, random: &mut Random) -> Batch {
+/// A pipeline of checks.
+pub fn single_checks(survey: &Survey, pipeline: usize, random: &mut Random) -> Batch {
     let mut batch = Batch::new();
     for _ in 0..pipeline {
         let pair = random.pick(&survey.sample);
@@ -235,23 +236,27 @@ impl Load {
     }
 }
 
+/// Durable follows of users at random.
+pub fn durable_adds<'a>(options: &Options, survey: &Survey, server: &'a Server) -> Benchmark<'a> {
+    Benchmark {
+        address: server.resp,
+        password: Some(&server.key),
+        connections: WRITERS,
+        pipeline: 1,
+        count: options.seconds * 50_000,
+        ids: (survey.users.last + 1) / 10,
+        // The last digits keep anybody from following itself, which would be refused.
+        command: &["SADD", "following:__rand_int__0", "__rand_int__1"],
+    }
+}
+
 fn measure_follows(
     recorder: &mut Recorder,
     options: &Options,
     data: &Dataset,
     server: &Server,
 ) -> Result<()> {
-    let follows = Benchmark {
-        address: server.resp,
-        password: Some(&server.key),
-        connections: WRITERS,
-        pipeline: 1,
-        count: options.seconds * 50_000,
-        ids: (data.survey.users.last + 1) / 10,
-        // The last digits keep anybody from following itself, which would be refused.
-        command: &["SADD", "following:__rand_int__0", "__rand_int__1"],
-    };
-    let follows = follows.run()?;
+    let follows = durable_adds(options, &data.survey, server).run()?;
     recorder.record("follow", follows.per_second);
     recorder.record("follow_p50", follows.p50_ms);
     recorder.record("follow_p99", follows.p99_ms);

@@ -62,6 +62,13 @@ impl Server {
     pub fn stop(mut self) -> Result<()> {
         self.running.stop()
     }
+
+    /// Ends it at once, as a crash does.
+    pub fn kill(mut self) -> Result<()> {
+        self.running.child.kill()?;
+        self.running.child.wait()?;
+        Ok(())
+    }
 }
 
 impl Drop for Server {

@@ -13,9 +13,10 @@ pub struct Size(u64);
 impl Size {
     pub const MILLION: Self = Self(1_000_000);
     pub const HUNDRED_MILLION: Self = Self(100_000_000);
+    pub const BILLION: Self = Self(1_000_000_000);
 
     /// The size of a graph that has so many edges.
-    pub fn of(edges: u64) -> Self {
+    pub const fn of(edges: u64) -> Self {
         Self(edges)
     }
 

@@ -34,7 +34,7 @@ fn prepared() -> (TempDir, Options) {
         pairs.iter().map(|pair| format!("{},{}\n", pair.follower, pair.followee)).collect();
     let csv = graph.join("edges.csv");
     fs::write(&csv, lines.concat()).unwrap();
-    Survey::of(&csv, |_| Ok(())).unwrap().write(&graph.join("survey.json")).unwrap();
+    Survey::of(&csv).unwrap().write(&graph.join("survey.json")).unwrap();
     let store = Embedded::create(&graph.join("store"), IdKind::Integer, Settings::default()).unwrap();
     add_edges(&store, "smoke", |add| pairs.iter().try_for_each(|&pair| add(pair, None))).unwrap();
     store.close().unwrap();

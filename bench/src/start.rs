@@ -69,11 +69,11 @@ pub fn run(options: &Options) -> Result<()> {
     recorder.finish(NAME, data.size, notes).publish(&options.results)
 }
 
-/// What a started process told.
-struct Child {
-    first_answer: Duration,
-    memory_bytes: u64,
-    memory_bytes_max: u64,
+/// What a started process reported.
+pub struct Child {
+    pub first_answer: Duration,
+    pub memory_bytes: u64,
+    pub memory_bytes_max: u64,
 }
 
 /// The process that is started: it opens the store, answers, warms up and tells its memory.
@@ -87,7 +87,7 @@ pub struct StartChild {
 }
 
 /// Starts this program again as a [`StartChild`] and reads its two lines.
-fn run_child(data: &Dataset, store: &Path) -> Result<Child> {
+pub fn run_child(data: &Dataset, store: &Path) -> Result<Child> {
     let (pair, users) = (data.survey.sample[0], data.survey.users);
     let numbers = [pair.follower, pair.followee, users.first, users.last];
     let started = Instant::now();
@@ -132,7 +132,7 @@ impl StartChild {
 }
 
 /// Asks the kernel to forget cached files; only root may, so elsewhere the row is left out.
-fn empty_page_cache() -> bool {
+pub fn empty_page_cache() -> bool {
     Command::new("sync").status().is_ok_and(|status| status.success())
         && fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
 }

@@ -67,8 +67,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Surveys a file of edges and hands each of them on.
-    pub fn of(csv: &Path, mut each: impl FnMut(Pair) -> Result<()>) -> Result<Self> {
+    /// Surveys a file of edges.
+    pub fn of(csv: &Path) -> Result<Self> {
         let mut random = Random::new(0x5eed);
         let mut edges = 0_u64;
         let mut sample = Vec::new();
@@ -92,7 +92,7 @@ impl Survey {
             } else if let Some(slot) = sample.get_mut(random.below(edges) as usize) {
                 *slot = pair;
             }
-            each(pair)
+            Ok(())
         })?;
         random.shuffle(&mut sample);
         let largest =
@@ -192,7 +192,7 @@ mod tests {
             text.push_str(&format!("{follower},{followee},1700000000000\n"));
         }
         fs::write(&csv, text).unwrap();
-        let survey = Survey::of(&csv, |_| Ok(())).unwrap();
+        let survey = Survey::of(&csv).unwrap();
         assert_eq!((survey.edges, survey.users), (1_130, Users { first: 1, last: 2_069 }));
         assert_eq!((survey.largest, survey.largest_followers), (1, 1_000));
         assert_eq!(
