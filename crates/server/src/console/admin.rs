@@ -145,7 +145,7 @@ fn downloads<S: Store>(visit: &Visit<S>) -> Markup {
                 div.form {
                     p { "As of now, while the server keeps working. A file that arrives to its end is complete." }
                     @if visit.has(Capability::Backups) {
-                        div.button-row { a.button.button-primary href="/console/admin/backup" download { "Download a backup" } }
+                        div.button-row { a.button.button-primary href="/console/admin/backup" { "Download a backup" } }
                     } @else {
                         p.hint { "This profile has no backups of its own: back up its databases." }
                     }

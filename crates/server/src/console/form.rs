@@ -4,6 +4,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use kinfolk_core::{Error, Id, IdKind, Result};
 
+use super::cookies;
 use crate::rest::extract::{Call, read_body, require_plain};
 use crate::rest::problem::{Failure, RestResult};
 use crate::rest::{Shared, Store};
@@ -13,6 +14,8 @@ const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 const STRANGER_BYTES_MAX: usize = 4 * 1024;
 /// No form has more fields.
 const FIELDS_MAX: usize = 16;
+/// The user that the page of the form acts as.
+pub(super) const ACTING_AS: &str = "as";
 
 /// The fields of a form.
 #[derive(Debug, Default)]
@@ -32,6 +35,18 @@ impl Form {
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, value)| known == name && !value.trim().is_empty())?;
         Some(self.0.swap_remove(at).1)
+    }
+
+    /// Refuses a form whose page acted as another user than the visitor does now: it may have chosen one in another tab.
+    fn require_actor(&mut self, actor: Option<&str>) -> Result<()> {
+        match self.take(ACTING_AS) {
+            Some(named) if actor != Some(&*named) => Err(Error::InvalidRequest {
+                detail: format!(
+                    "this page acts as user {named}, and you do not any more: go back, load it again and send it again"
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// A field that stays.
@@ -63,13 +78,30 @@ impl<S: Store> FromRequest<Shared<S>> for Form {
         let is_admitted = request.extensions().get::<Call<S>>().is_some();
         // Escaping makes each byte of a body up to three.
         let max = if is_admitted { shared.settings.body_bytes_max * 3 } else { STRANGER_BYTES_MAX };
-        Ok(Self::parse(&read_body(request.into_body(), max).await?)?)
+        let actor = cookies::find(request.headers(), cookies::ACTOR).map(str::to_owned);
+        let mut form = Self::parse(&read_body(request.into_body(), max).await?)?;
+        form.require_actor(actor.as_deref())?;
+        Ok(form)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_is_sent_as_the_user_of_its_page() {
+        let form = || Form::parse(b"as=7&body=x").unwrap();
+        assert!(form().require_actor(Some("7")).is_ok());
+        for other in [Some("8"), None] {
+            let refused = form().require_actor(other).unwrap_err().to_string();
+            assert!(refused.contains("acts as user 7"), "{refused}");
+        }
+        assert!(
+            Form::parse(b"body=x").unwrap().require_actor(Some("8")).is_ok(),
+            "not every form is sent as a user"
+        );
+    }
 
     #[test]
     fn fields_are_taken_once_and_blank_ones_are_missing() {

@@ -276,7 +276,8 @@ pub(super) fn edges<S: Store>(visit: &Visit<S>, of: Id, list: List, entries: &[L
 
 /// A button of a row.
 fn row_action<S: Store>(visit: &Visit<S>, about: Id, label: &str, address: String) -> Markup {
-    Action { here: &visit.here, address, label, about: Some(about), class: "button button-small" }.render()
+    let class = "button button-small";
+    Action { here: &visit.here, actor: visit.actor, address, label, about: Some(about), class }.render()
 }
 
 /// Suggested users, with those through whom they come.

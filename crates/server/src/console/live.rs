@@ -46,6 +46,15 @@ impl State {
             let advice = "Load balancers send no requests here until this is over.";
             all.insert(0, Warning { title: format!("This process is not ready: {reason}"), advice });
         }
+        let differences = visit.service.metrics.differences_left();
+        if differences > 0 {
+            let title = format!(
+                "The last verification by this process left {} differences",
+                markup::number(differences)
+            );
+            let advice = "Verify again with repair, and report it: derived data should never differ.";
+            all.insert(0, Warning { title, advice });
+        }
         Self { figures: figures(&visit.shared, &visit.service, &stats), warnings: all }
     }
 }

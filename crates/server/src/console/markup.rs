@@ -4,7 +4,13 @@ use kinfolk_core::comments::CommentId;
 use kinfolk_core::{Error, Id, Timestamp};
 use maud::{Markup, html};
 
+use super::form::ACTING_AS;
 use crate::internal_error::Shown;
+
+/// The field of a form that is sent as a user.
+pub(super) fn acting_as(actor: Option<Id>) -> Markup {
+    html! { @if let Some(actor) = actor { input type="hidden" name=(ACTING_AS) value=(actor); } }
+}
 
 /// A number with its digits in groups of three.
 pub(super) fn number(number: u64) -> String {

@@ -126,6 +126,11 @@ pub(crate) fn owns(path: &str) -> bool {
     path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Whether a path is a file that pages load, such as the one that is shown while the store loads.
+pub(crate) fn is_asset(path: &str) -> bool {
+    path.starts_with("/console/assets/")
+}
+
 /// Adds the routes of the console.
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let families = [

@@ -116,7 +116,8 @@ impl Frame<'_> {
                     }
                     div.menu-panel {
                         p {
-                            "You act as user " (markup::user(actor)) ". Follows, posts and comments are written in this user’s name."
+                            "You act as user " (markup::user(actor)) "."
+                            @if self.scopes.contains(Scope::Write) { " What you write is written in this user’s name." }
                         }
                         form method="post" action="/console/act-as" {
                             input type="hidden" name="next" value=(self.here);
@@ -126,7 +127,10 @@ impl Frame<'_> {
                 } @else {
                     summary.button.button-quiet { "Act as a user" }
                     div.menu-panel {
-                        p { "Choose a user to follow, post and comment in its name." }
+                        p {
+                            @if self.scopes.contains(Scope::Write) { "Choose a user to see what is between it and others, and to write in its name." }
+                            @else { "Choose a user to see what is between it and others." }
+                        }
                         form.form method="post" action="/console/act-as" {
                             input type="hidden" name="next" value=(self.here);
                             div.field {

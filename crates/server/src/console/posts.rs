@@ -92,7 +92,7 @@ async fn read_named<S: Store>(visit: &Visit<S>, parent: Parent, id: CommentId) -
 fn named_comment(tools: &Tools<'_>, comment: Comment) -> Markup {
     let reply_to = comment.reply_to;
     html! {
-        section.panel aria-labelledby="named-title" {
+        section.panel aria-labelledby="named-title" data-named {
             div.panel-head {
                 h2 #named-title { "This comment" }
                 @if let Some(parent) = reply_to { p { a href=(markup::comment_address(parent)) { "What it replies to" } } }
@@ -161,13 +161,18 @@ fn comments(
                 @if tools.moderates { (thread::lock_button(tools)) }
             }
             @if nodes.is_empty() {
-                (markup::empty("No comments yet", "Act as a user to write the first."))
+                @if is_part {
+                    (markup::empty("No further comments", "The thread ends here."))
+                } @else {
+                    (markup::empty("No comments yet", "The first one appears here."))
+                }
             } @else {
                 ol.thread role="list" { (items) }
             }
             @match tools.writer {
                 Some(writer) if !tools.is_locked => {
                     form.panel-foot.form method="post" action={ "/console/posts/" (tools.post) "/comments" } {
+                        (markup::acting_as(tools.writer))
                         (thread::idempotency_key())
                         div.field {
                             label for="new-comment" { "New comment as " (writer) }
@@ -212,12 +217,13 @@ pub(super) fn list(posts: &[Post], with_authors: bool) -> Markup {
 }
 
 /// The form for a new post.
-pub(super) fn new_post(here: &str) -> Markup {
+pub(super) fn new_post(here: &str, author: Id) -> Markup {
     html! {
         section.panel aria-labelledby="write-title" {
             div.panel-head { h2 #write-title { "New post" } }
             form.panel-body.form method="post" action="/console/posts" {
                 input type="hidden" name="next" value=(here);
+                (markup::acting_as(Some(author)))
                 (thread::idempotency_key())
                 div.field {
                     label for="payload" { "Payload" }

@@ -24,9 +24,10 @@ pub(super) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add_page(Endpoint::read(Operation::Console).in_console(), "/console/act-as", post(act_as::<S>))
 }
 
-/// The address to go to after signing in.
+/// The address to go to after signing in. It must be a page: a download would begin unasked, and leave the visitor here.
 fn next(wanted: Option<String>) -> String {
-    wanted.filter(|next| is_own_page(next)).unwrap_or_else(|| ROOT.to_owned())
+    let next = wanted.filter(|next| is_own_page(next)).unwrap_or_else(|| ROOT.to_owned());
+    if next.starts_with("/console/admin/") { "/console/admin".to_owned() } else { next }
 }
 
 async fn show<S: Store>(State(shared): State<Shared<S>>, uri: Uri, headers: HeaderMap) -> RestResult {
@@ -126,7 +127,8 @@ async fn act_as<S: Store>(visit: Visit<S>, mut form: Form) -> RestResult {
     let user = form.id("user", visit.id_kind())?;
     let done = if user.is_some() { Done::ActingAs } else { Done::ActingStopped };
     let otherwise = user.map_or_else(|| ROOT.to_owned(), |user| format!("/console/users/{user}"));
-    if user.is_none() && form.get("next").is_some_and(lists::needs_actor) {
+    // A list about two users, and its cursor, would be of another two.
+    if form.get("next").is_some_and(lists::needs_actor) {
         form.take("next");
     }
     let mut response = visit.go_on(&mut form, &otherwise, done);

@@ -133,6 +133,7 @@ fn actions(tools: &Tools<'_>, comment: &Comment) -> Markup {
                         summary { "Reply" }
                         form.form method="post" action={ "/console/posts/" (tools.post) "/comments" } {
                             input type="hidden" name="reply_to" value=(id);
+                            (markup::acting_as(tools.writer))
                             (idempotency_key())
                             div.field {
                                 label for={ "reply-" (id) } { "Reply to " (comment.author) }
@@ -232,5 +233,6 @@ pub(super) fn lock_button(tools: &Tools<'_>) -> Markup {
     let (verb, label) =
         if tools.is_locked { ("unlock", "Unlock comments") } else { ("lock", "Lock comments") };
     let address = format!("/console/posts/{}/{verb}", tools.post);
-    Action { here: tools.here, address, label, about: None, class: "button button-small" }.render()
+    Action { here: tools.here, actor: None, address, label, about: None, class: "button button-small" }
+        .render()
 }

@@ -102,16 +102,20 @@ async fn show<S: Store>(visit: Visit<S>, Ids([id]): Ids<1>, mut query: Query) ->
         (lists::head(&visit, id, None))
         (figures(id, profile.counts))
         @if let Some(relation) = &relation { (relation_panel(&visit, id, relation)) }
-        @if visit.acts_as(id) && visit.has(Capability::Feeds) { (posts::new_post(&visit.here)) }
+        @if visit.acts_as(id) && visit.has(Capability::Feeds) { (posts::new_post(&visit.here, id)) }
         (picture(id))
         div.grid.grid-two {
             (section(List::Following, id, &profile.following, |entries| lists::edges(&visit, id, List::Following, entries)))
             (section(List::Followers, id, &profile.followers, |entries| lists::edges(&visit, id, List::Followers, entries)))
             (section(List::Friends, id, &profile.friends, |entries| lists::edges(&visit, id, List::Friends, entries)))
             (section(List::Suggestions, id, &profile.suggestions, |found| lists::suggestions(&visit, id, found)))
-            (section(List::Posts, id, &profile.posts, |posts| posts::list(posts, false)))
-            (section(List::Feed, id, &profile.feed, |posts| posts::list(posts, true)))
-            (section(List::Comments, id, &profile.comments, thread::flat))
+            @if visit.has(Capability::Feeds) {
+                (section(List::Posts, id, &profile.posts, |posts| posts::list(posts, false)))
+                (section(List::Feed, id, &profile.feed, |posts| posts::list(posts, true)))
+            }
+            @if visit.has(Capability::Comments) {
+                (section(List::Comments, id, &profile.comments, thread::flat))
+            }
             (check_panel(id, checked.as_ref()))
         }
     };
@@ -167,6 +171,7 @@ fn picture(id: Id) -> Markup {
                         li { span.swatch.swatch-hollow.kind-suggestion {} "Suggestion" }
                     }
                     span.graph-hint { "Drag to move, Ctrl + wheel or pinch to zoom" }
+                    span role="status" data-graph-note {}
                 }
                 details.more {
                     summary { "The same as a table" }
@@ -222,7 +227,7 @@ fn follow_button<S: Store>(visit: &Visit<S>, id: Id, is_following: bool) -> Mark
         false => ("follow", "Follow", "button button-primary"),
     };
     let address = format!("{}/{verb}", lists::address(id));
-    Action { here: &visit.here, address, label, about: None, class }.render()
+    Action { here: &visit.here, actor: visit.actor, address, label, about: None, class }.render()
 }
 
 fn overlap(found: &Result<Overlap>, label: &str, address: &str) -> Markup {
@@ -243,6 +248,8 @@ fn overlap(found: &Result<Overlap>, label: &str, address: &str) -> Markup {
 pub(super) struct Action<'a> {
     /// The page to come back to.
     pub(super) here: &'a str,
+    /// The user that it is done as.
+    pub(super) actor: Option<Id>,
     pub(super) address: String,
     pub(super) label: &'a str,
     /// The user that it is about, where several buttons have the same label.
@@ -252,10 +259,11 @@ pub(super) struct Action<'a> {
 
 impl Action<'_> {
     pub(super) fn render(&self) -> Markup {
-        let Self { here, address, label, about, class } = self;
+        let Self { here, actor, address, label, about, class } = self;
         html! {
             form method="post" action=(address) {
                 input type="hidden" name="next" value=(here);
+                (markup::acting_as(*actor))
                 button class=(class) { (label) @if let Some(id) = about { span.hidden-visually { " " (id) } } }
             }
         }

@@ -51,7 +51,7 @@ impl Done {
     /// What the next page says.
     pub(super) fn message(self) -> &'static str {
         match self {
-            Self::ActingAs => "You are acting as this user now: what you write is written in its name.",
+            Self::ActingAs => "You are acting as this user now.",
             Self::ActingStopped => "You are not acting as a user any more.",
             Self::Followed => "Followed.",
             Self::Unfollowed => "Unfollowed.",

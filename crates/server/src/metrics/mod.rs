@@ -37,6 +37,7 @@ pub struct Metrics {
     closed: PerProtocol,
     suggestions_served: [AtomicU64; Source::ALL.len()],
     jobs: Mutex<Vec<JobEnd>>,
+    differences_left: AtomicU64,
 }
 
 /// The latest end of a job of administration.
@@ -112,6 +113,16 @@ impl Metrics {
         let mut jobs = self.jobs.lock();
         jobs.retain(|job| job.operation != operation);
         jobs.push(JobEnd { operation, at: SystemClock.now(), succeeded });
+    }
+
+    /// A verification has found so many differences and not repaired them.
+    pub(crate) fn leave_differences(&self, count: u64) {
+        self.differences_left.store(count, Ordering::Relaxed);
+    }
+
+    /// How many differences the latest verification since the start has found and not repaired.
+    pub(crate) fn differences_left(&self) -> u64 {
+        self.differences_left.load(Ordering::Relaxed)
     }
 
     /// The latest end of a job since the start.

@@ -74,13 +74,14 @@ pub async fn run_after_loading<S: Store>(
     let workers = Worker::start_all(&shared, tls.as_ref(), &working)?;
     let (seats, mut endings): (Vec<_>, FuturesUnordered<_>) =
         workers.into_iter().map(|Worker { seat, ended }| (seat, ended)).unzip();
-    for (accepted, seat) in waiting.0.into_iter().zip(seats.iter().cycle()) {
-        seat.take(accepted).await;
-    }
     let feed = tracking::run(Arc::clone(&shared.service), Arc::clone(&shared.tracking), working.clone());
     drop(shared);
     // Connections that can't move are spread from the start.
     let may_move = tls.is_none() && seats.len() > 1;
+    let first = if may_move { 1 } else { seats.len() };
+    for (accepted, seat) in waiting.0.into_iter().zip(seats.iter().take(first).cycle()) {
+        seat.take(accepted).await;
+    }
     let serve = async {
         let outcome = hand_out(&listener, &seats, may_move, &mut endings, &stop).await;
         drop((listener, seats));

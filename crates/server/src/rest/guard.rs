@@ -34,6 +34,8 @@ use crate::service::Service;
 
 /// Says how the page that sends a request is related to its target. Pages can't set it.
 pub(crate) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Says what a request is for: a page to show, or something that a page loads.
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -128,10 +130,16 @@ fn identify<'a, S: Store>(
 ) -> Result<Option<Identified<'a, S>>> {
     let headers = request.headers();
     if service.access.is_open() {
-        refuse_foreign_pages(shared, headers)?;
+        refuse_foreign_pages(shared, headers, endpoint)?;
     }
-    if endpoint.carrier == Carrier::Cookies && !request.method().is_safe() {
-        refuse_other_pages(headers)?;
+    if endpoint.carrier == Carrier::Cookies {
+        if !request.method().is_safe() {
+            refuse_other_pages(headers)?;
+        } else if is_for_other_page(headers, endpoint) {
+            return Err(Error::Forbidden {
+                detail: "pages of other sites may only link to pages of the console".to_owned(),
+            });
+        }
     }
     if endpoint.admission == Admission::Everybody {
         // No credential is needed here, so an invalid one is ignored.
@@ -343,8 +351,14 @@ fn is_served_as<S: Store>(shared: &Rest<S>, host: &Authority) -> bool {
 
 /// Without authentication, a web page that the operator's browser shows must neither change nor read anything: a browser
 /// sends requests to this machine for any page, and names the page's origin in `Origin`.
-fn refuse_foreign_pages<S: Store>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
+fn refuse_foreign_pages<S: Store>(shared: &Rest<S>, headers: &HeaderMap, endpoint: Endpoint) -> Result<()> {
     if !headers.contains_key(ORIGIN) {
+        // An image or a frame has none.
+        if endpoint.is_long && is_for_other_page(headers, endpoint) {
+            return Err(Error::Forbidden {
+                detail: "web pages of other sites may not begin this".to_owned(),
+            });
+        }
         return Ok(());
     }
     let host = host(headers).filter(|host| is_served_as(shared, host));
@@ -362,6 +376,14 @@ fn refuse_foreign_pages<S: Store>(shared: &Rest<S>, headers: &HeaderMap) -> Resu
     Err(Error::Forbidden {
         detail: "web pages of this origin may not call; allow it in http.origins".to_owned(),
     })
+}
+
+/// Whether a browser reads something for a page of another site, other than to show a page that it links to. Without this, any page
+/// could begin backups and exports, as an image or in a frame.
+fn is_for_other_page(headers: &HeaderMap, endpoint: Endpoint) -> bool {
+    let is = |name: HeaderName, value: &str| headers.get(name).is_some_and(|given| given == value);
+    let is_foreign = is(FETCH_SITE, "cross-site") || is(FETCH_SITE, "same-site");
+    is_foreign && (endpoint.is_long || !is(FETCH_MODE, "navigate"))
 }
 
 /// What changes something through the console must come from one of its pages: a browser sends its cookies, and on this machine needs

@@ -45,7 +45,7 @@ pub(crate) async fn respond<S: Store>(
     let mut response = if has_hosts {
         let detail = "the header host is given more than once".to_owned();
         Failure(Error::InvalidRequest { detail }).into_response()
-    } else if shared.door.service().is_none() && !system::is_about_health(request.uri().path()) {
+    } else if shared.door.service().is_none() && !needs_no_service(request.uri().path()) {
         Failure(Error::Loading).into_response()
     } else {
         request.extensions_mut().insert(request_id.clone());
@@ -74,6 +74,11 @@ pub(crate) fn refuse<S: Store>(shared: &Rest<S>, error: Error) -> Response {
     let mut response = Failure(error).into_response();
     finish(&mut response, &request_id);
     response
+}
+
+/// Whether a path is served while the store loads.
+fn needs_no_service(path: &str) -> bool {
+    system::is_about_health(path) || console::is_asset(path)
 }
 
 fn finish(response: &mut Response, request_id: &RequestId) {

@@ -157,6 +157,26 @@ fn only_pages_of_the_console_change_anything() {
 }
 
 #[test]
+fn other_sites_may_link_to_the_console_and_load_nothing_of_it() {
+    let server = Server::with(settings());
+    let from = |path: &str, site: &str, mode: &str| {
+        let headers = [HTML, ("sec-fetch-site", site), ("sec-fetch-mode", mode)];
+        server.request("GET", path, &headers, b"").status
+    };
+    let overview = |site, mode| from("/console", site, mode);
+    assert_eq!([overview("cross-site", "no-cors"), overview("same-site", "cors")], [403; 2]);
+    assert_eq!(
+        [overview("cross-site", "navigate"), overview("same-origin", "cors"), overview("none", "navigate")],
+        [200; 3]
+    );
+    // A frame navigates, too.
+    for download in ["/console/admin/backup", "/v1/admin/backup"] {
+        assert_eq!(from(download, "cross-site", "navigate"), 403, "{download}");
+        assert_ne!(from(download, "same-origin", "navigate"), 403, "{download}");
+    }
+}
+
+#[test]
 fn without_a_session_there_is_only_the_sign_in() {
     let guarded = Guarded::with(default_limits(), settings());
     for path in [
@@ -180,7 +200,11 @@ fn without_a_session_there_is_only_the_sign_in() {
         assert_eq!(guarded.server.get(path).refusal(), (401, "unauthenticated".to_owned()), "{path}");
     }
     for path in ["/console/users/1/follow", "/console/act-as", "/console/admin/compact"] {
-        assert_eq!(submit(&guarded.server, path, "", "").status, 303, "{path}");
+        assert_eq!(
+            submit(&guarded.server, path, "", "").status,
+            401,
+            "{path}: a form is not sent again as something else"
+        );
         let headers = [OWN_PAGE, FORM, ("authorization", "Bearer x")];
         assert_eq!(guarded.server.request("POST", path, &headers, b"").status, 401, "{path}");
     }

@@ -45,8 +45,9 @@ class Output {
     this.node = node;
     this.bar = element("progress", { "aria-label": "Progress" });
     this.text = element("p", { class: "small" }, "Starting");
-    this.stage = "";
-    node.replaceChildren(this.bar, this.text);
+    // A screen reader reads what changes in it, so it is there before it says something.
+    this.notice = element("div", { role: "status" });
+    node.replaceChildren(this.bar, this.text, this.notice);
     node.hidden = false;
   }
 
@@ -65,7 +66,9 @@ class Output {
   result(outcome, started) {
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     const entries = Object.entries(outcome).filter(([, value]) => !(Array.isArray(value) && value.length === 0));
-    this.finish("notice-ok", `Done in ${seconds} s`, element("dl", { class: "job-result" }, ...entries.flatMap(([key, value]) => [
+    const left = outcome.repaired ? 0 : outcome.differences ?? 0;
+    const title = `Done in ${seconds} s${left ? `: ${grouped(left)} ${left === 1 ? "difference is" : "differences are"} not repaired` : ""}`;
+    this.finish(left ? "notice-bad" : "notice-ok", title, element("dl", { class: "job-result" }, ...entries.flatMap(([key, value]) => [
       element("dt", {}, words(key)),
       element("dd", { class: key === "token" ? "id" : null }, ...shown(value)),
     ])));
@@ -78,8 +81,11 @@ class Output {
   }
 
   finish(kind, text, ...more) {
-    const notice = element("div", { class: `notice ${kind}`, role: "status" }, element("div", {}, element("strong", {}, text)));
-    this.node.replaceChildren(notice, ...more);
+    this.bar.remove();
+    this.text.remove();
+    this.notice.className = `notice ${kind}`;
+    this.notice.replaceChildren(element("div", {}, element("strong", {}, text)));
+    this.node.append(...more);
   }
 }
 
@@ -149,4 +155,12 @@ for (const input of document.querySelectorAll("input[type=file][data-format]")) 
   });
 }
 
-addEventListener("beforeunload", event => { if (running) event.preventDefault(); });
+// A download leaves the page where it is.
+let downloading = false;
+const noteDownload = () => {
+  downloading = true;
+  setTimeout(() => { downloading = false; }, 1_000);
+};
+for (const link of document.querySelectorAll("a[href='/console/admin/backup']")) link.addEventListener("click", noteDownload);
+for (const form of document.querySelectorAll("form[method=get]")) form.addEventListener("submit", noteDownload);
+addEventListener("beforeunload", event => { if (running && !downloading) event.preventDefault(); });

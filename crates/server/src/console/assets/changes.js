@@ -5,6 +5,7 @@ import { element, grouped, showTimes, timeElement } from "./console.js";
 const ROWS_MAX = 500;
 const QUEUE_MAX = 5_000;
 const REOPEN_MS = 5_000;
+const HIDDEN_MS = 60_000;
 const SUMMARY_EVERY_MS = 10_000;
 
 const root = document.querySelector("[data-stream]");
@@ -59,7 +60,7 @@ const SENTENCES = {
   imported: change => [`An import added ${grouped(change.edges ?? 0)} edges`],
   post: change => [user(change.author), " posted ", link("posts", change.post),
     ...(change.delivery ? [change.delivery === "pull" ? ", pulled by readers" : ", pushed to followers"] : []),
-    ...(change.payload === undefined ? [] : [quote(JSON.stringify(change.payload))])],
+    ...(change.payload === undefined ? [] : [quote(change.payloadText)])],
   post_deleted: change => ["Post ", element("span", { class: "id" }, change.post), " of ", user(change.author), " was deleted"],
   comment: change => [user(change.author), change.reply_to ? " replied on " : " commented on ", ...parent(change), ...body(change)],
   comment_edited: change => [user(change.author), " edited a comment on ", ...parent(change),
@@ -130,9 +131,16 @@ function flush() {
   if (changes.length) add(changes);
 }
 
+/** A payload as it was written: numbers keep their digits where the browser can. */
+function payloadText(data) {
+  const exact = (_, value, context) => (typeof value === "number" && context?.source && JSON.rawJSON ? JSON.rawJSON(context.source) : value);
+  return JSON.stringify(JSON.parse(data, exact).payload);
+}
+
 function receive(event) {
   let change;
   try { change = JSON.parse(event.data); } catch { return; }
+  if (change.payload !== undefined) change.payloadText = payloadText(event.data);
   change.type ??= event.type;
   position = event.lastEventId || position;
   received += 1;
@@ -157,14 +165,30 @@ function report(name, text) {
 async function reopen() {
   const response = await fetch(location.pathname, { redirect: "manual", cache: "no-store" }).catch(() => null);
   if (response && [401, 403].includes(response.status)) return report("ended", "Signed out. Reload the page to sign in again");
+  // A token that the server does not take (a restored store, a trimmed log) is not taken the next time either.
+  if (response?.ok && [400, 410].includes(await statusOf(streamAddress()))) {
+    return report("ended", "The log can't be continued from here. Reload the page");
+  }
   setTimeout(open, REOPEN_MS);
+}
+
+/** The status of a response, without its body, which may never end. */
+async function statusOf(address) {
+  const abort = new AbortController();
+  const response = await fetch(address, { signal: abort.signal, redirect: "manual", cache: "no-store" }).catch(() => null);
+  abort.abort();
+  return response?.status ?? 0;
+}
+
+function streamAddress() {
+  const address = new URL(root.dataset.stream, location.href);
+  if (position) address.searchParams.set("after", position);
+  return address;
 }
 
 function open() {
   report("connecting", "Connecting");
-  const address = new URL(root.dataset.stream, location.href);
-  if (position) address.searchParams.set("after", position);
-  source = new EventSource(address);
+  source = new EventSource(streamAddress());
   source.addEventListener("open", () => report("live", "Live"));
   source.addEventListener("problem", event => {
     source.close();
@@ -207,6 +231,20 @@ pause.addEventListener("click", () => {
   paused = !paused;
   if (!paused) { add(waiting); waiting = []; }
   showPause();
+});
+// A tab that nobody has seen for a while lets go of its stream, and goes on from there when it is seen again.
+let letGo = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(letGo);
+  if (document.hidden) {
+    letGo = setTimeout(() => {
+      if (state.dataset.state === "ended") return;
+      source.close();
+      report("idle", "Not live while this tab is hidden");
+    }, HIDDEN_MS);
+  } else if (state.dataset.state === "idle") {
+    open();
+  }
 });
 setInterval(() => {
   showTimes(list);

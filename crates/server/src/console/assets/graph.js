@@ -383,6 +383,10 @@ async function show(figure) {
     if (graph.nodes.length < 2) return message(figure, "This user has no neighbours yet: nobody to draw.");
     table(figure, graph.nodes);
     new Picture(figure, graph);
+    if (graph.is_partial) {
+      figure.querySelector("[data-graph-note]").textContent =
+        "Some follows are missing: your key has reached its rate limit. Reload the page in a moment.";
+    }
   } catch (error) {
     message(figure, `The picture could not be loaded: ${error.message}.`, true);
   }

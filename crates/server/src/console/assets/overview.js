@@ -16,7 +16,7 @@ const charts = {
 const tones = { rate: "tone-rate", failures: "tone-failures", p50_us: "tone-p50", p99_us: "tone-p99" };
 let latest = null;
 let timer = 0;
-let warningsShown = "[]";
+let warningsShown = null;
 
 function rate(value) {
   if (value === null || value === undefined) return "–";

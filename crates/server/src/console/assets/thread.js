@@ -22,12 +22,22 @@ async function load(link) {
     const items = [...parsed.body.firstElementChild.children].filter(item => item.localName === "li");
     const place = link.closest("li");
     place.replaceWith(...items);
+    removeNamed(items);
     for (const item of items) enliven(item);
     announce(items);
   } catch {
     link.removeAttribute("aria-busy");
     link.textContent = `${text.replace(/ \(.*failed.*\)$/, "")} (loading failed, try again)`;
   }
+}
+
+/** A comment that was shown by itself is in its place in the thread now: two elements with one id would confuse labels and links. */
+function removeNamed(items) {
+  const named = document.querySelector("[data-named]");
+  const id = named?.querySelector("article")?.id;
+  // Nobody loses what they are writing.
+  const isWritten = [...(named?.querySelectorAll("textarea") ?? [])].some(area => area.value !== area.defaultValue);
+  if (id && !isWritten && items.some(item => item.querySelector(`#${CSS.escape(id)}`))) named.remove();
 }
 
 /** Moves the focus to the first new comment, since the link that had it is gone. */

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::super::prelude::*;
@@ -61,6 +61,7 @@ impl<S: Store> Download<S> {
         let mut response = Response::new(receiver.into_body(first));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let disposition = format!("attachment; filename=\"{name}.{ending}\"");
         headers.extend(HeaderValue::try_from(disposition).map(|value| (CONTENT_DISPOSITION, value)));
         Ok(response)

@@ -163,6 +163,10 @@ pub(crate) async fn verify<S: Store>(
     query.end()?;
     progress::respond(&shared, call, Operation::Verify, move |call, reporter, last| {
         let verified = call.administration().verify(repair, &|progress| reporter.report(progress));
+        if let Ok(report) = &verified {
+            let left = if report.repaired { 0 } else { report.difference_count };
+            call.service.metrics.leave_differences(left);
+        }
         last(verified.map(VerifyOutcome::from));
     })
 }
