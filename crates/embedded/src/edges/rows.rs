@@ -319,7 +319,7 @@ impl RowStorage for Rows {
             let _whole = self.flushing.lock();
             let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
             for tree in Tree::ALL {
-                self.shared.storing.change(|| self.flush_tree(tree, &layer))?;
+                self.tree(tree).write_files(|| self.flush_tree(tree, &layer))?;
             }
             self.recent.drop_sealed(&layer);
         }

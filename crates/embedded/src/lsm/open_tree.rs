@@ -4,16 +4,20 @@
 //! meanwhile that each of its own reads and inserts takes. So reads use a view instead: the memtables and the files as of the
 //! newest change, replaced when a change is complete. Every change goes through this type. Sealing waits: it is a change, too.
 
+use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use kinfolk_core::Result;
+use kinfolk_core::{Error, Result};
+use lsm_tree::file::TABLES_FOLDER;
+use lsm_tree::table::Table;
 use lsm_tree::table::filter::standard_bloom::Builder as FilterBuilder;
 use lsm_tree::{
     AbstractTree, AnyIngestion, AnyTree, BoxedIterator, Config, InternalValue, Memtable, SeqNo,
-    SequenceNumberCounter, Tree, UserKey, UserValue, ValueType,
+    SequenceNumberCounter, TableId, Tree, UserKey, UserValue, ValueType,
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use super::{Storing, compaction, open_tree, tree_error};
 
@@ -33,6 +37,8 @@ pub(crate) struct OpenTree {
     sealed: Mutex<Vec<Arc<Memtable>>>,
     /// One compaction at a time. As with flushes, a change that waited asks only then whether another has failed.
     compacting: Mutex<()>,
+    /// Locked for reading by all who write files.
+    writing: RwLock<()>,
     storing: Storing,
 }
 
@@ -53,7 +59,8 @@ impl OpenTree {
         let active = tree.active_memtable();
         let view = RwLock::new(Arc::new(View::of(&tree, vec![Arc::clone(&active)])));
         let (active, storing) = (RwLock::new(active), storing.clone());
-        Ok(Self { tree, view, active, sealed: Mutex::default(), compacting: Mutex::default(), storing })
+        let (sealed, compacting, writing) = (Mutex::default(), Mutex::default(), RwLock::default());
+        Ok(Self { tree, view, active, sealed, compacting, writing, storing })
     }
 
     /// The tree itself, for background work: its reads wait while files are changed.
@@ -131,7 +138,7 @@ impl OpenTree {
     pub(crate) fn flush(&self, sequence: &SequenceNumberCounter) -> Result<()> {
         let alone = self.tree.get_flush_lock();
         let flushed = self.sealed.lock().clone();
-        self.storing.change(|| self.tree.flush(&alone, sequence.get()).map_err(tree_error))?;
+        self.write_files(|| self.tree.flush(&alone, sequence.get()).map_err(tree_error))?;
         let mut sealed = self.sealed.lock();
         sealed.retain(|memtable| flushed.iter().all(|flushed| !Arc::ptr_eq(memtable, flushed)));
         self.renew(&sealed);
@@ -161,15 +168,45 @@ impl OpenTree {
 
     /// Changes files, and the view with them. A compaction that fails may have changed them before.
     fn change_files<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
-        let changed = self.storing.change(change);
+        let changed = self.write_files(change);
         self.renew(&self.sealed.lock());
         changed
+    }
+
+    /// Writes files, unless that has failed before. What was written of them when the disk was full is removed: nothing else
+    /// does before the next start, and the next try begins anew.
+    pub(crate) fn write_files<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
+        let first = self.tree.next_table_id();
+        let writing = self.writing.read();
+        let written = self.storing.change(write);
+        drop(writing);
+        if matches!(written, Err(Error::StorageFull { .. })) {
+            self.remove_unfinished(first);
+        }
+        written
+    }
+
+    /// Removes the files, from one number on, that are not part of the tree, when nobody is writing one.
+    fn remove_unfinished(&self, first: TableId) {
+        let _nobody = self.writing.write();
+        let kept: HashSet<TableId> = self.tree.current_version().iter_tables().map(Table::id).collect();
+        let folder = self.tree.tree_config().path.join(TABLES_FOLDER);
+        let files = (first..self.tree.next_table_id()).filter(|number| !kept.contains(number));
+        for file in files.map(|number| folder.join(number.to_string())) {
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(file = %file.display(), %error, "an unfinished file could not be removed");
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Begins to write sorted rows into files of their own, above all others. For trees that take no single rows.
     pub(crate) fn ingestion(&self) -> Result<Ingestion<'_>> {
         assert!(self.active.read().is_empty(), "an ingestion would flush rows in memory behind the view");
-        Ok(Ingestion { rows: self.tree.ingestion().map_err(tree_error)?, tree: self })
+        let writing = self.writing.read_recursive();
+        Ok(Ingestion { rows: self.tree.ingestion().map_err(tree_error)?, tree: self, _writing: writing })
     }
 
     fn view(&self) -> Arc<View> {
@@ -212,6 +249,7 @@ impl View {
 pub(crate) struct Ingestion<'a> {
     rows: AnyIngestion<'a>,
     tree: &'a OpenTree,
+    _writing: RwLockReadGuard<'a, ()>,
 }
 
 impl Ingestion<'_> {
@@ -320,6 +358,33 @@ mod tests {
         tree.compact_fully(&sequence).unwrap();
         assert_eq!(rows.map(|row| row.unwrap().0.to_vec()).collect::<Vec<_>>(), [b"a"]);
         assert!(keys(&tree).is_empty());
+    }
+
+    /// A disk that is full must not be filled further by every try.
+    #[test]
+    fn what_a_failed_change_has_written_is_removed() {
+        let (folder, tree, sequence) = open();
+        tree.insert("a", "1", sequence.next());
+        tree.seal();
+        tree.flush(&sequence).unwrap();
+        let files = || {
+            let entries = std::fs::read_dir(folder.path().join(TABLES_FOLDER)).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
+        };
+        let before = files();
+        assert_eq!(before.len(), 1);
+        let failed = tree.write_files(|| {
+            let mut rows = tree.tree.ingestion().map_err(tree_error)?;
+            rows.write("b", "2").map_err(tree_error)?;
+            assert_eq!(files().len(), 2);
+            Err::<(), _>(Error::StorageFull { detail: String::new() })
+        });
+        assert!(failed.is_err());
+        assert_eq!(files(), before);
+        let mut ingestion = tree.ingestion().unwrap();
+        ingestion.write("b", "2").unwrap();
+        ingestion.finish().unwrap();
+        assert_eq!((files().len(), keys(&tree).len()), (2, 2));
     }
 
     /// As while a flush or a compaction syncs the list of files.

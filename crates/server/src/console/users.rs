@@ -102,8 +102,8 @@ async fn show<S: Store>(visit: Visit<S>, Ids([id]): Ids<1>, mut query: Query) ->
         (lists::head(&visit, id, None))
         (figures(id, profile.counts))
         @if let Some(relation) = &relation { (relation_panel(&visit, id, relation)) }
-        @if visit.acts_as(id) && visit.has(Capability::Feeds) { (posts::new_post(&visit.here, id)) }
         (picture(id))
+        @if visit.acts_as(id) && visit.has(Capability::Feeds) { (posts::new_post(&visit.here, id)) }
         div.grid.grid-two {
             (section(List::Following, id, &profile.following, |entries| lists::edges(&visit, id, List::Following, entries)))
             (section(List::Followers, id, &profile.followers, |entries| lists::edges(&visit, id, List::Followers, entries)))

@@ -115,10 +115,10 @@ impl Print for Serving<'_> {
         let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
         let program =
             Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());
-        writeln!(out, "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}")?;
         if let Some(console) = console {
-            writeln!(out, "Console: {console}")?;
+            writeln!(out, "Look around in a browser: {console}")?;
         }
+        writeln!(out, "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}")?;
         writeln!(out, "\nTry:\n")?;
         writeln!(out, "  curl {http}/v1/users/{fan}/following/{celebrity}")?;
         writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {celebrity}' {http}/v1/users/{fan}/follow")?;

@@ -153,7 +153,10 @@ fn the_calls_that_the_demo_shows_work() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let shown: Vec<String> = lines.take_while(|line| !line.starts_with("Ctrl-C")).collect();
     assert!(shown.iter().any(|line| line.contains("taking free ports")), "{shown:?}");
-    assert!(shown.iter().any(|line| line.starts_with("Console: http://127.0.0.1:")), "{shown:?}");
+    assert!(
+        shown.iter().any(|line| line.starts_with("Look around in a browser: http://127.0.0.1:")),
+        "{shown:?}"
+    );
     let calls: Vec<&String> = shown.iter().filter(|line| line.starts_with("  curl")).collect();
     assert_eq!(calls.len(), 5, "{shown:?}");
     if Command::new("curl").arg("--version").output().is_ok() {

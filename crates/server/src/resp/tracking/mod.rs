@@ -96,6 +96,11 @@ impl Tracking {
         self.subscribers.load(Ordering::Acquire) > 0
     }
 
+    /// Whether a connection receives invalidations, and if so, whether it hears of all keys with a prefix.
+    pub(crate) fn listens(&self, connection: u64) -> Option<bool> {
+        self.has_subscribers().then(|| self.state.lock().table.listens(connection)).flatten()
+    }
+
     /// Waits for a subscriber.
     async fn subscribed(&self) {
         while !self.has_subscribers() {

@@ -101,6 +101,11 @@ impl Table {
         self.subscribers.insert(connection, Subscriber { outbox, prefixes, own, may_cache: false });
     }
 
+    /// Whether a connection receives invalidations, and if so, whether it hears of all keys with a prefix.
+    pub(crate) fn listens(&self, connection: u64) -> Option<bool> {
+        self.subscribers.get(&connection).map(|subscriber| subscriber.prefixes.is_some())
+    }
+
     /// The changes of a connection, if it does not want to hear of them.
     fn own(&mut self, connection: u64) -> Option<&mut OwnChanges> {
         self.subscribers.get_mut(&connection).and_then(|subscriber| subscriber.own.as_mut())

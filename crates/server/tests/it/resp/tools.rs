@@ -42,6 +42,19 @@ fn all_connections_are_listed() {
     assert_eq!([field(first, "flags"), field(first, "multi"), field(first, "user")], ["N", "-1", "default"]);
     assert_eq!([field(other, "flags"), field(other, "multi"), field(other, "cmd")], ["x", "1", "ping"]);
     assert_eq!([field(other, "lib-name"), field(other, "lib-ver")], ["redis-py", "5.0.1"]);
+    assert_eq!(field(first, "redir"), "-1");
+    for (mode, flags) in [("", "t"), (" BCAST", "tB")] {
+        let mut tracking = server.connect();
+        tracking.call("HELLO 3");
+        assert_eq!(tracking.call(&format!("CLIENT TRACKING ON{mode}")), "+OK");
+        let line = listed(
+            &mut one,
+            &format!("CLIENT LIST ID {}", tracking.call("CLIENT ID").trim_start_matches(':')),
+        );
+        assert_eq!([field(&line[0], "flags"), field(&line[0], "redir")], [flags, "0"], "{line:?}");
+        tracking.call("QUIT");
+        while listed(&mut one, "CLIENT LIST").len() > 2 {}
+    }
     for name in ["id", "age", "idle", "db", "sub", "psub", "resp"] {
         field(other, name).parse::<u64>().unwrap_or_else(|_| panic!("{name}: {other}"));
     }

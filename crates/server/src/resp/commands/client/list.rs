@@ -12,7 +12,7 @@ use crate::access::Identity;
 pub(super) fn write_own<S: Store>(session: &Session<S>, out: &mut Output) {
     note_own(session);
     let mut line = String::new();
-    write_line::<S>(&session.client, &mut line);
+    write_line(session, &session.client, &mut line);
     out.verbatim(&line);
 }
 
@@ -39,7 +39,7 @@ pub(super) fn write<S: Store>(session: &Session<S>, filter: Arguments<'_>, out: 
         return Err(syntax_error());
     }
     let mut lines = String::new();
-    clients.iter().for_each(|client| write_line::<S>(client, &mut lines));
+    clients.iter().for_each(|client| write_line(session, client, &mut lines));
     out.verbatim(&lines);
     Ok(())
 }
@@ -69,7 +69,7 @@ pub(super) fn user(identity: Option<&Identity>) -> String {
     name.replace(|letter: char| letter.is_whitespace() || letter.is_control(), "_")
 }
 
-fn write_line<S: Store>(client: &Client, lines: &mut String) {
+fn write_line<S: Store>(session: &Session<S>, client: &Client, lines: &mut String) {
     let Labels { name, library_name, library_version, identity } = client.labels();
     let queued = client.queued();
     let command = client.command().and_then(|number| Command::<S>::ALL.get(usize::from(number)));
@@ -77,13 +77,24 @@ fn write_line<S: Store>(client: &Client, lines: &mut String) {
     if let Some(local) = client.addresses.local {
         let _ = write!(lines, "laddr={local} ");
     }
+    let listens = session.shared.tracking.listens(client.id);
+    let flags = match (queued >= 0, listens) {
+        (false, None) => "N",
+        (true, None) => "x",
+        (false, Some(false)) => "t",
+        (true, Some(false)) => "xt",
+        (false, Some(true)) => "tB",
+        (true, Some(true)) => "xtB",
+    };
+    // Invalidations go to the connection itself.
+    let redirection = if listens.is_some() { 0 } else { -1 };
     let _ = writeln!(
         lines,
-        "name={name} age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 multi={queued} cmd={} user={} redir=-1 resp={} \
+        "name={name} age={} idle={} flags={flags} db=0 sub=0 psub=0 ssub=0 multi={queued} cmd={} user={} \
+         redir={redirection} resp={} \
          lib-name={library_name} lib-ver={library_version}",
         client.age().as_secs(),
         client.idle().as_secs(),
-        if queued < 0 { "N" } else { "x" },
         command.map_or("NULL", |command| command.name),
         user(identity.as_ref()),
         client.version(),
