@@ -212,7 +212,7 @@ fn relation_panel<S: Store>(visit: &Visit<S>, id: Id, relation: &Relation) -> Ma
                     (follow_button(visit, id, relationship.following()))
                 }
             }
-            div.panel-foot {
+            p.panel-foot {
                 (overlap(common, "Both follow", &format!("/console/users/{id}/common")))
                 " · "
                 (overlap(known, "Known followers:", &format!("/console/users/{id}/known-followers")))
@@ -297,12 +297,14 @@ fn check_panel(id: Id, checked: Option<&Checked>) -> Markup {
                     button.button { "Check" }
                 }
                 @if let Some(Checked { other, relationship }) = checked {
-                    ul.answers role="status" {
-                        li {
-                            (answer(relationship.following())) span { (id) " follows " (markup::user(*other)) }
-                            @if let Some(since) = relationship.since { span.muted { "since " (markup::time(since)) } }
+                    div role="status" {
+                        ul.answers role="list" {
+                            li {
+                                (answer(relationship.following())) span.linked-text { (id) " follows " (markup::user(*other)) }
+                                @if let Some(since) = relationship.since { span.muted { "since " (markup::time(since)) } }
+                            }
+                            li { (answer(relationship.followed_by)) span.linked-text { (markup::user(*other)) " follows " (id) } }
                         }
-                        li { (answer(relationship.followed_by)) span { (markup::user(*other)) " follows " (id) } }
                     }
                 }
             }

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { audit, demo, kinfolk, temporary, visitor } from './harness.mjs';
+import { audit, demo, kinfolk, temporary, until, visitor } from './harness.mjs';
 
 const site = await demo();
 const folder = temporary();
@@ -21,7 +21,7 @@ async function run(guest, name, button) {
   const card = job(guest.page, name);
   await card.getByRole('button', { name: button, exact: true }).click();
   await card.getByText(/^Done in /).waitFor();
-  assert.ok(await card.getByRole('button', { name: button, exact: true }).isEnabled());
+  await until('the button again', () => card.getByRole('button', { name: button, exact: true }).isEnabled());
   const [keys, values] = [await card.locator('dt').allInnerTexts(), await card.locator('.job-result dd').allInnerTexts()];
   return Object.fromEntries(keys.map((key, at) => [key.toLowerCase(), values[at]]));
 }

@@ -101,7 +101,7 @@ test('a comment and a reply are written, and lead to their places', async () => 
 
   await comment(guest.page, written).getByText('Reply', { exact: true }).first().click();
   const reply = comment(guest.page, written).getByLabel(`Reply to ${fan}`);
-  assert.ok(await reply.evaluate((field) => field === document.activeElement), 'the field has the focus');
+  await until('the focus in the field', () => reply.evaluate((field) => field === document.activeElement));
   await audit(guest.page);
   await reply.fill('I agree with myself.');
   await guest.press('Reply', comment(guest.page, written));
