@@ -45,7 +45,7 @@ fn all_connections_are_listed() {
     assert_eq!(field(first, "redir"), "-1");
     for (mode, flags) in [("", "t"), (" BCAST", "tB")] {
         let mut tracking = server.connect();
-        tracking.call("HELLO 3");
+        tracking.hello_three();
         assert_eq!(tracking.call(&format!("CLIENT TRACKING ON{mode}")), "+OK");
         let line = listed(
             &mut one,
