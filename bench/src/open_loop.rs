@@ -12,6 +12,9 @@ use anyhow::{Result, bail};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use crate::histogram::Histogram;
 use crate::lean_client;
@@ -21,6 +24,9 @@ const TICK: Duration = Duration::from_millis(1);
 /// How long the last replies may take.
 const LAST_REPLIES: Duration = Duration::from_secs(30);
 const READ_BYTES: usize = 64 << 10;
+/// The event of the clock, which no connection has.
+const CLOCK: u64 = u64::MAX;
+const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Appends the next commands, so many.
 type Encode<'a> = dyn FnMut(u64, &mut Vec<u8>) + 'a;
@@ -75,6 +81,8 @@ struct Connection {
 struct Client {
     connections: Vec<Connection>,
     ready: OwnedFd,
+    /// Wakes the client at every tick: a time-out of the wait would be rounded to milliseconds.
+    clock: OwnedFd,
     begun: Instant,
     outcomes: Vec<Outcome>,
     buffer: Vec<u8>,
@@ -127,23 +135,38 @@ impl Client {
             refusal: String::new(),
         };
         let outcomes = loads.iter().map(outcome).collect();
-        let (buffer, events) = (vec![0; READ_BYTES], Vec::with_capacity(connections.len()));
-        Ok(Self { connections, ready, begun: Instant::now(), outcomes, buffer, events })
+        let (buffer, events) = (vec![0; READ_BYTES], Vec::with_capacity(connections.len() + 1));
+        let clock =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        epoll::add(&ready, &clock, epoll::EventData::new_u64(CLOCK), epoll::EventFlags::IN)?;
+        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as _ };
+        let begun = Instant::now();
+        timerfd_settime(
+            &clock,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: tick, it_value: tick },
+        )?;
+        Ok(Self { connections, ready, clock, begun, outcomes, buffer, events })
     }
 
     /// Reads replies until a moment, at least those that are there.
     fn receive_until(&mut self, moment: Instant) -> Result<()> {
         loop {
-            let left = moment.saturating_duration_since(Instant::now());
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-            epoll::wait(&self.ready, spare_capacity(&mut self.events), Some(&timeout))?;
+            let is_due = Instant::now() >= moment;
+            epoll::wait(&self.ready, spare_capacity(&mut self.events), is_due.then_some(&NO_TIME))?;
             let events = std::mem::take(&mut self.events);
             for event in &events {
-                self.receive(event.data.u64() as usize)?;
+                match event.data.u64() {
+                    CLOCK => {
+                        // How often it has ticked; nothing if another wait was faster.
+                        let _ = rustix::io::read(&self.clock, &mut [0; 8]);
+                    }
+                    number => self.receive(number as usize)?,
+                }
             }
             self.events = events;
             self.events.clear();
-            if left.is_zero() {
+            if is_due {
                 return Ok(());
             }
         }
