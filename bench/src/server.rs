@@ -35,7 +35,8 @@ impl Server {
     /// The same, with limits that are counted but never reached; they are named by their flags.
     pub fn start_with(kinfolk: &Path, store: &Path, limits: &[&str]) -> Result<Self> {
         let mut command = Command::new(kinfolk);
-        command.arg("serve").arg("--data").arg(store);
+        // Some accounts of the generator follow more than the default allows.
+        command.args(["serve", "--following-limit", "1000000000", "--data"]).arg(store);
         command.args(limits.iter().flat_map(|flag| [flag, LIMIT]));
         Self::launch(kinfolk, command, store.with_extension("keys.toml"))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{Clock, EdgeKind, Error, Result, Sequence, Timestamp};
+use kinfolk_core::{Clock, Error, Result, Sequence, Timestamp};
 use tokio::sync::mpsc;
 
 use crate::disk::free_space::FreeSpace;
@@ -17,6 +17,9 @@ use crate::runtime::signal;
 
 /// How often maintenance looks around when nobody wakes it.
 const TICK: Duration = Duration::from_secs(1);
+
+/// Writing a snapshot costs about as much as replaying an event for each so many of its edges.
+const SNAPSHOT_COST: u64 = 20;
 
 /// Lets all go who wait for a position, at the end.
 struct Released<'a>(&'a Store);
@@ -137,12 +140,19 @@ fn flush(store: &Store) -> Result<()> {
 fn snapshot_if_due(store: &Store) -> Result<()> {
     let behind = store.position().0 - store.projections.snapshotted().0;
     let repaired = store.repaired.load(Ordering::Acquire);
-    if (behind >= store.settings.snapshot_events || repaired)
+    if (behind >= snapshot_interval(store.settings.snapshot_events, store.edge_count()) || repaired)
         && let Some(_open) = store.snapshot_gate.try_lock()
     {
         store.snapshot()?;
     }
     Ok(())
+}
+
+/// After how many events a snapshot is due. A hundredth of the edges counts where they are many: such a store would write snapshots
+/// all the time.
+fn snapshot_interval(setting: u64, edges: u64) -> u64 {
+    const MANY: u64 = 200_000_000;
+    if edges > MANY { setting.max(edges / 100) } else { setting }
 }
 
 /// What a clean end leaves behind: little to replay at the next start.
@@ -152,10 +162,8 @@ pub(crate) fn settle(store: &Store) -> Result<()> {
     if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {
         store.flush_now()?;
     }
-    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).edge_count()).sum();
-    // Writing a snapshot costs about as much as replaying a twentieth of its edges.
     let behind = position.0 - store.projections.snapshotted().0;
-    if behind >= REPLAY_EVENTS.max(edges / 20) {
+    if behind >= REPLAY_EVENTS.max(store.edge_count() / SNAPSHOT_COST) {
         let _open = store.snapshot_gate.lock();
         store.snapshot()?;
     }
@@ -169,7 +177,7 @@ mod tests {
     use kinfolk_conformance::{block_on, write_commands};
     use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-    use kinfolk_core::{Id, IdKind};
+    use kinfolk_core::{EdgeKind, Id, IdKind};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -205,6 +213,14 @@ mod tests {
             std::mem::forget(store);
             panic!("writers wait for ever");
         }
+    }
+
+    #[test]
+    fn large_stores_write_snapshots_less_often() {
+        let intervals =
+            [(1, 500), (2_000_000, 100_000_000), (2_000_000, 1_000_000_000), (20_000_000, 1_000_000_000)]
+                .map(|(setting, edges)| snapshot_interval(setting, edges));
+        assert_eq!(intervals, [1, 2_000_000, 10_000_000, 20_000_000]);
     }
 
     /// A snapshot that does not fit keeps no rows from being flushed, and nobody from writing.

@@ -9,6 +9,8 @@ use kinfolk_core::Result;
 use super::files::{IoContext, remove_file};
 
 const BUFFER_BYTES: usize = 1 << 20;
+/// What is written is synced in steps: hundreds of megabytes at once would hold up the syncs of the log.
+const STEP_BYTES: u64 = 8 << 20;
 
 /// Writes and checksums.
 pub(crate) struct ChecksumWriter {
@@ -22,8 +24,14 @@ impl ChecksumWriter {
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        let before = self.written;
         self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
+        self.out.write_all(bytes)?;
+        if self.written / STEP_BYTES != before / STEP_BYTES {
+            self.out.flush()?;
+            self.out.get_ref().sync_data()?;
+        }
+        Ok(())
     }
 }
 

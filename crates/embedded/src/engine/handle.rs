@@ -197,7 +197,7 @@ impl Embedded {
         Stats {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
             users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).user_count()).sum(),
-            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).edge_count()).sum(),
+            edges: store.edge_count(),
             index_bytes: store.edges.index.memory(),
             cache_bytes_max: store.settings.cache_bytes,
             recent_rows: store.edges.rows.unsealed(),

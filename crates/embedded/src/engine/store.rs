@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{Error, Keyring, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Keyring, Result, Sequence, Timestamp};
 use parking_lot::Mutex;
 
 use super::visibility::Visibility;
@@ -244,6 +244,11 @@ impl Store {
     /// How long until the clock reaches the newest time that was given out.
     pub(crate) fn clock_behind(&self, now: Timestamp) -> Duration {
         Duration::from_millis(self.floor.load(Ordering::Acquire).saturating_sub(now.millis()))
+    }
+
+    /// How many edges there are, of all kinds.
+    pub(crate) fn edge_count(&self) -> u64 {
+        EdgeKind::ALL.iter().map(|&kind| self.edges.index.of(kind).edge_count()).sum()
     }
 
     /// Whether rows wait to be written to disk.

@@ -1,5 +1,6 @@
 //! Wakes and ends the threads that work in the background, and lowers their priority.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -51,4 +52,19 @@ pub(crate) fn lower_priority() {
     const NICENESS: i32 = 10;
     // Without the right to it, it works at the usual priority.
     let _ = rustix::process::nice(NICENESS);
+    HAS_LOW_PRIORITY.set(true);
+}
+
+thread_local! {
+    static HAS_LOW_PRIORITY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Pauses a thread of low priority that takes the same lock again and again. Such a thread is put aside when its time slice is over, for
+/// tens of milliseconds on a busy machine, and whoever wants the lock that it holds is put aside with it. A thread that has just
+/// slept has its slice before it.
+pub(crate) fn pause_between_locks() {
+    const PAUSE: Duration = Duration::from_micros(50);
+    if HAS_LOW_PRIORITY.get() {
+        std::thread::sleep(PAUSE);
+    }
 }
