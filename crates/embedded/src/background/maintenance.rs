@@ -1,5 +1,5 @@
-//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Compaction
-//! of row files, which takes longer, is not here.
+//! Background work that writers wait for when it falls behind: flushing rows, and what the log needs. Snapshots and the compaction of
+//! row files, which take longer, are not here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use crate::disk::free_space::FreeSpace;
 use crate::engine::store::Store;
 use crate::engine::writer::Command;
-use crate::log::Retention;
 use crate::lsm::RowStorage;
 use crate::runtime::signal;
 
@@ -36,9 +35,9 @@ pub(crate) fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSe
     // Nobody else lets those go who wait for a position, also if this thread dies.
     let _released = Released(store);
     let (mut tended, mut clock_said) = (Sequence::START, None);
-    // Each has its own: a snapshot needs much more room than rows, which writers wait for.
-    let (mut flush_room, mut snapshot_room) = (FreeSpace::default(), FreeSpace::default());
-    while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
+    // Each has its own: a segment needs more room than rows, which writers wait for.
+    let (mut flush_room, mut segment_room) = (FreeSpace::default(), FreeSpace::default());
+    while store.flushing.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
         store.visibility.expire();
         if store.folder.require().is_err() {
             store.flushes.beat(false);
@@ -53,14 +52,10 @@ pub(crate) fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSe
                 note_failure(store, error, "rows could not be flushed; it is tried again");
             });
         }
-        let stored = snapshot_room.work(store.folder.path(), || {
-            snapshot_if_due(store)?;
-            store_what_is_too_old(store, &retention, commands)
-        });
-        if let Some(Err(error)) = stored {
-            tracing::error!(%error, "the index could not be stored; it is tried again");
-        }
         let position = store.position();
+        if let Some(Err(error)) = segment_room.work(store.folder.path(), || store.log.prepare_next()) {
+            tracing::warn!(%error, "the next part of the change log could not be made ready; it is extended as it grows");
+        }
         let is_due = position > tended || store.log.is_to_be_trimmed(&retention, position);
         if is_due && store.health.refusal().is_none() && tend(commands) {
             tended = position;
@@ -103,28 +98,6 @@ fn tend(commands: &mpsc::WeakSender<Command>) -> bool {
     commands.upgrade().is_some_and(|commands| commands.try_send(tend).is_ok())
 }
 
-/// Brings changes that are too old for the log to where a start finds them without it: a store in which little happens would
-/// keep them for ever.
-fn store_what_is_too_old(
-    store: &Store,
-    retention: &Retention,
-    commands: &mpsc::WeakSender<Command>,
-) -> Result<()> {
-    store.log.date_oldest(retention.keep_after);
-    let Some(needed) = store.log.held_up(retention, store.position()) else { return Ok(()) };
-    if store.sealed.load(Ordering::Acquire) < needed.0
-        && let Some(commands) = commands.upgrade()
-    {
-        let _ = commands.try_send(Command::Run(Box::new(|writer| writer.store.seal())));
-    }
-    if store.projections.snapshotted() < needed
-        && let Some(_open) = store.snapshot_gate.try_lock()
-    {
-        store.snapshot()?;
-    }
-    Ok(())
-}
-
 /// Writes sealed rows to disk.
 fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
@@ -135,24 +108,6 @@ fn flush(store: &Store) -> Result<()> {
         store.compacting.wake();
     }
     Ok(())
-}
-
-fn snapshot_if_due(store: &Store) -> Result<()> {
-    let behind = store.position().0 - store.projections.snapshotted().0;
-    let repaired = store.repaired.load(Ordering::Acquire);
-    if (behind >= snapshot_interval(store.settings.snapshot_events, store.edge_count()) || repaired)
-        && let Some(_open) = store.snapshot_gate.try_lock()
-    {
-        store.snapshot()?;
-    }
-    Ok(())
-}
-
-/// After how many events a snapshot is due. A hundredth of the edges counts where they are many: such a store would write snapshots
-/// all the time.
-fn snapshot_interval(setting: u64, edges: u64) -> u64 {
-    const MANY: u64 = 200_000_000;
-    if edges > MANY { setting.max(edges / 100) } else { setting }
 }
 
 /// What a clean end leaves behind: little to replay at the next start.
@@ -213,14 +168,6 @@ mod tests {
             std::mem::forget(store);
             panic!("writers wait for ever");
         }
-    }
-
-    #[test]
-    fn large_stores_write_snapshots_less_often() {
-        let intervals =
-            [(1, 500), (2_000_000, 100_000_000), (2_000_000, 1_000_000_000), (20_000_000, 1_000_000_000)]
-                .map(|(setting, edges)| snapshot_interval(setting, edges));
-        assert_eq!(intervals, [1, 2_000_000, 10_000_000, 20_000_000]);
     }
 
     /// A snapshot that does not fit keeps no rows from being flushed, and nobody from writing.

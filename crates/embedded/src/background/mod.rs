@@ -1,5 +1,6 @@
-//! Work in the background: flushing and snapshots, compaction, reconciliation.
+//! Work in the background: flushing, snapshots, compaction, reconciliation.
 
 pub(crate) mod compaction;
 pub(crate) mod maintenance;
 mod reconcile;
+pub(crate) mod snapshots;

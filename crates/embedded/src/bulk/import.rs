@@ -234,7 +234,7 @@ fn commit(
         report(Progress { stage: "writing the index", done: 0, total: None });
         store.snapshot()?;
         fs::remove_dir_all(folder).during("removing", folder)?;
-        store.signal.wake();
+        store.flushing.wake();
         Ok(loaded)
     });
     let loaded = applied.map_err(|error| {

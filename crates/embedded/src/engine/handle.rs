@@ -103,7 +103,7 @@ impl Embedded {
         let asked = at_least.get(Shard::ONLY).unwrap_or_default();
         let waiting = visibility.wait_for(asked);
         // Maintenance keeps the time: a waiter that is not answered within a second is let go.
-        self.store.signal.wake();
+        self.store.flushing.wake();
         let _ = waiting.await;
         match (self.first_missing(at_least), self.store.health.death()) {
             (None, _) => Ok(()),

@@ -12,7 +12,7 @@ use super::Embedded;
 use super::open::Opened;
 use super::store::Store;
 use super::writer::{Command, Writer};
-use crate::background::{compaction, maintenance};
+use crate::background::{compaction, maintenance, snapshots};
 use crate::disk::files;
 use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::{self, Content, Identity};
@@ -39,7 +39,8 @@ impl StoreThreads {
         let Some(Running { writer, background }) = self.running.lock().take() else { return Ok(()) };
         let store = &self.store;
         let writer = writer.join();
-        store.signal.stop();
+        store.flushing.stop();
+        store.snapshotting.stop();
         store.compacting.stop();
         store.erasing.stop();
         store.workers.stop();
@@ -126,6 +127,7 @@ impl Embedded {
             spawn("kinfolk-maintenance", |store, clock, commands| {
                 maintenance::run(store, &**clock, commands);
             })?,
+            spawn("kinfolk-snapshots", |store, clock, commands| snapshots::run(store, &**clock, commands))?,
             spawn("kinfolk-compaction", |store, _, commands| compaction::run(store, commands))?,
             spawn("kinfolk-erasing", |store, clock, commands| {
                 comments::erase_when_due(store, &**clock, commands);

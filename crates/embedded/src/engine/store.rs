@@ -62,8 +62,10 @@ pub(crate) struct Store {
     pub repaired: AtomicBool,
     /// A batch could not be applied whole: rows in memory must not be stored.
     pub(super) half_applied: AtomicBool,
-    /// Wakes the thread that flushes rows and takes snapshots.
-    pub signal: Signal,
+    /// Wakes the thread that flushes rows.
+    pub flushing: Signal,
+    /// Wakes the thread that takes snapshots.
+    pub snapshotting: Signal,
     /// Wakes the thread that compacts row files and reconciles.
     pub compacting: Signal,
     /// Wakes the thread that erases purged bodies.
@@ -166,7 +168,8 @@ impl Store {
         let position = self.position();
         self.rows().for_each(|rows| rows.seal(position));
         self.sealed.store(position.0, Ordering::Release);
-        self.signal.wake();
+        self.flushing.wake();
+        self.snapshotting.wake();
     }
 
     /// Brings all rows to where a scan meets them: to disk or, where that is full, into sealed layers. Called by the writer,

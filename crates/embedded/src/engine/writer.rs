@@ -286,7 +286,7 @@ impl Writer {
             }
             // Nobody may be left to catch up.
             self.store.health.require_writable()?;
-            self.store.signal.wake();
+            self.store.flushing.wake();
             self.store.compacting.wake();
             std::thread::sleep(Duration::from_millis(1));
         }

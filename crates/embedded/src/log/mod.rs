@@ -11,6 +11,7 @@ mod reader;
 mod recovery;
 mod retention;
 mod segment;
+mod spare;
 mod sync;
 mod writer;
 

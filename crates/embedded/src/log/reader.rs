@@ -9,6 +9,7 @@ use kinfolk_core::{Error, IdKind, Result, Sequence, Shard};
 
 use super::frame::{self, Event, Frame};
 use super::segment::{self, Segment, Segments};
+use super::spare::Spare;
 use crate::disk::files::{IoContext, io_error};
 
 /// What stands at an offset of a segment.
@@ -94,6 +95,7 @@ impl ReadBudget {
 pub(crate) struct LogReader {
     pub(super) ids: IdKind,
     pub(super) segments: Arc<Segments>,
+    pub(super) spare: Arc<Spare>,
 }
 
 impl LogReader {
@@ -101,6 +103,11 @@ impl LogReader {
     pub(crate) fn trimmed(&self) -> Sequence {
         let segments = self.segments.0.read();
         segments.front().map_or(Sequence::START, |oldest| Sequence(oldest.first.0 - 1))
+    }
+
+    /// Makes the next segment ready, if the log grows fast. For background work.
+    pub(crate) fn prepare_next(&self) -> Result<()> {
+        self.spare.prepare()
     }
 
     /// How many bytes the log has.
@@ -261,6 +268,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
     use super::*;
+    use crate::settings::Settings;
 
     /// A segment goes after a reader has looked it up: the pipe in its place keeps the reader waiting until then.
     #[test]
@@ -277,8 +285,13 @@ mod tests {
                 index,
             };
             let segments = Arc::new(Segments::default());
+            let spare = Arc::new(Spare::new(folder.path(), Settings::default().log_sizes()).unwrap());
             segments.0.write().extend([segment(1, index), segment(11, Some(Vec::new()))]);
-            let reader = LogReader { ids: IdKind::Integer, segments: Arc::clone(&segments) };
+            let reader = LogReader {
+                ids: IdKind::Integer,
+                segments: Arc::clone(&segments),
+                spare: Arc::clone(&spare),
+            };
             let reading = std::thread::spawn(move || reader.read(Sequence::START, Sequence(10), 100));
             // It can be opened for writing once the reader has begun to open it.
             let mut open = File::options();

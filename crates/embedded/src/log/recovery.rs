@@ -11,6 +11,7 @@ use super::frame::Frame;
 use super::mark::Mark;
 use super::reader::{FrameReader, LogReader, Next};
 use super::segment::{self, Segment, Segments};
+use super::spare::Spare;
 use super::writer::{LogEnd, LogSizes, LogWriter, write_zeros};
 use crate::disk::files::{self, IoContext};
 use crate::disk::format::Identity;
@@ -38,6 +39,7 @@ pub(crate) fn recover(
     replay: &mut dyn FnMut(Frame) -> Result<()>,
 ) -> Result<Recovered> {
     let log_folder = folder.path().join("log");
+    let spare = Arc::new(Spare::new(folder.path(), sizes)?);
     files::create_folder(&log_folder)?;
     let (mut mark, marked) = Mark::open(folder.path(), identity.epoch)?;
     let found = segment::list(&log_folder)?;
@@ -57,10 +59,10 @@ pub(crate) fn recover(
     let instead = "the disk is full: the end of the change log is not marked until something is written";
     files::unless_full(mark.record(end).and_then(|()| mark.sync()), instead)?;
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
-    let reader = LogReader { ids: identity.ids, segments: Arc::clone(&segments) };
+    let reader = LogReader { ids: identity.ids, segments: Arc::clone(&segments), spare: Arc::clone(&spare) };
     let Scan { offset, next, started_at, .. } = scan;
     let end = LogEnd { offset, next, started_at, mark };
-    let writer = LogWriter::open(folder, identity, sizes, segments, end)?;
+    let writer = LogWriter::open(folder, identity, sizes, segments, spare, end)?;
     Ok(Recovered { writer, reader, floor: scan.floor })
 }
 

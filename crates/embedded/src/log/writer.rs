@@ -11,11 +11,15 @@ use kinfolk_core::{Error, Result, Sequence, Timestamp};
 
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
+use super::spare::Spare;
 use super::sync::{self, Syncer};
 use crate::disk::files::{IoContext, io_error, remove_file, sync_folder};
 use crate::disk::format::Identity;
 use crate::disk::free_space::FreeSpace;
 use crate::runtime::folder::StoreFolder;
+
+/// A log that has written so much of a segment will soon need another one.
+const WANTED_FROM_SHARE: u64 = 4;
 
 /// When segments are closed, and how they grow.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,8 @@ pub(crate) struct LogWriter {
     identity: Identity,
     sizes: LogSizes,
     pub(super) segments: Arc<Segments>,
+    /// What the next segment can be.
+    spare: Arc<Spare>,
     mark: Mark,
     file: Arc<File>,
     syncer: Syncer,
@@ -49,6 +55,8 @@ pub(crate) struct LogWriter {
     started_at: Option<Timestamp>,
     /// Up to where the file has space.
     allocated: u64,
+    /// How many bytes were written since the log was opened.
+    written: u64,
     /// The position of the next event.
     next: Sequence,
     /// For segments that only retention wants.
@@ -70,6 +78,7 @@ impl LogWriter {
         identity: Identity,
         sizes: LogSizes,
         segments: Arc<Segments>,
+        spare: Arc<Spare>,
         end: LogEnd,
     ) -> Result<Self> {
         let folder = store_folder.path().join("log");
@@ -92,6 +101,7 @@ impl LogWriter {
             identity,
             sizes,
             segments,
+            spare,
             mark,
             file: Arc::new(file),
             syncer,
@@ -100,6 +110,7 @@ impl LogWriter {
             offset,
             started_at,
             allocated,
+            written: 0,
             next,
             room: FreeSpace::default(),
         })
@@ -142,6 +153,10 @@ impl LogWriter {
         }
         self.started_at.get_or_insert(newest_at);
         self.offset += frame.len() as u64;
+        self.written += frame.len() as u64;
+        if self.written >= self.sizes.segment_bytes / WANTED_FROM_SHARE {
+            self.spare.want();
+        }
         self.next = Sequence(self.next.0 + count);
         self.unsynced = true;
         Ok(())
@@ -170,7 +185,8 @@ impl LogWriter {
     }
 
     fn make_room(&mut self, wanted: u64) -> Result<()> {
-        if self.offset >= self.sizes.segment_bytes {
+        let is_short = self.offset + wanted > self.allocated && self.offset > segment::HEADER_LEN;
+        if self.offset >= self.sizes.segment_bytes || (is_short && self.spare.is_ready()) {
             self.roll()?;
         }
         if self.offset + wanted > self.allocated {
@@ -198,8 +214,7 @@ impl LogWriter {
     pub(super) fn roll(&mut self) -> Result<()> {
         self.require_folder()?;
         let path = segment::path(&self.folder, self.next);
-        let file = create_segment(&self.folder, self.identity, self.next, self.sizes)
-            .map_err(|error| self.refuse("creating", &path, &error))?;
+        let file = self.next_segment(&path).map_err(|error| self.refuse("creating", &path, &error))?;
         let closed = self.file.set_len(self.offset).and_then(|()| self.file.sync_all());
         if let Err(error) = closed {
             return Err(self.fail("closing", &self.path, &error));
@@ -211,6 +226,18 @@ impl LogWriter {
         self.offset = segment::HEADER_LEN;
         self.started_at = None;
         Ok(())
+    }
+
+    /// The file of the segment that begins with the next event.
+    fn next_segment(&self, path: &Path) -> io::Result<File> {
+        let header = segment::encode_header(self.identity.ids, self.identity.epoch, self.next);
+        match self.spare.install(&header, path)? {
+            Some(file) => {
+                let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+                synced.map(|()| file).inspect_err(|_| drop(fs::remove_file(path)))
+            }
+            None => create_segment(&self.folder, self.identity, self.next, self.sizes),
+        }
     }
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.

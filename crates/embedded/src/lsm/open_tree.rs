@@ -10,14 +10,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use kinfolk_core::{Error, Result};
-use lsm_tree::file::TABLES_FOLDER;
+use lsm_tree::file::{CURRENT_VERSION_FILE, TABLES_FOLDER};
 use lsm_tree::table::Table;
 use lsm_tree::table::filter::standard_bloom::Builder as FilterBuilder;
 use lsm_tree::{
     AbstractTree, AnyIngestion, AnyTree, BoxedIterator, Config, InternalValue, Memtable, SeqNo,
     SequenceNumberCounter, TableId, Tree, UserKey, UserValue, ValueType,
 };
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use super::{Storing, compaction, open_tree, tree_error};
 
@@ -131,7 +131,7 @@ impl OpenTree {
             *active = self.tree.active_memtable();
         }
         drop(active);
-        self.renew(&sealed);
+        self.renew(sealed);
     }
 
     /// Writes sealed rows to files, durably. Drops what was replaced before this moment.
@@ -141,7 +141,7 @@ impl OpenTree {
         self.write_files(|| self.tree.flush(&alone, sequence.get()).map_err(tree_error))?;
         let mut sealed = self.sealed.lock();
         sealed.retain(|memtable| flushed.iter().all(|flushed| !Arc::ptr_eq(memtable, flushed)));
-        self.renew(&sealed);
+        self.renew(sealed);
         Ok(())
     }
 
@@ -169,26 +169,31 @@ impl OpenTree {
     /// Changes files, and the view with them. A compaction that fails may have changed them before.
     fn change_files<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
         let changed = self.write_files(change);
-        self.renew(&self.sealed.lock());
+        self.renew(self.sealed.lock());
         changed
     }
 
     /// Writes files, unless that has failed before. What was written of them when the disk was full is removed: nothing else
     /// does before the next start, and the next try begins anew.
     pub(crate) fn write_files<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
-        let first = self.tree.next_table_id();
+        let (first, before) = (self.tree.next_table_id(), self.tree.current_version().id());
         let writing = self.writing.read();
         let written = self.storing.change(write);
         drop(writing);
         if matches!(written, Err(Error::StorageFull { .. })) {
-            self.remove_unfinished(first);
+            self.remove_unfinished(first, before);
         }
         written
     }
 
-    /// Removes the files, from one number on, that are not part of the tree, when nobody is writing one.
-    fn remove_unfinished(&self, first: TableId) {
-        let _nobody = self.writing.write();
+    /// Removes the files, from one number on, that are not part of the tree. Leaves them to the next start if somebody is writing
+    /// files, if there was another change of the tree since a version of it, of which a reader may still have files, or if the
+    /// list on disk is ahead of the one in memory: a change may take effect and then fail.
+    fn remove_unfinished(&self, first: TableId, before: u64) {
+        let Some(_nobody) = self.writing.try_write() else { return };
+        if self.tree.current_version().id() != before || self.version_on_disk() != Some(before) {
+            return;
+        }
         let kept: HashSet<TableId> = self.tree.current_version().iter_tables().map(Table::id).collect();
         let folder = self.tree.tree_config().path.join(TABLES_FOLDER);
         let files = (first..self.tree.next_table_id()).filter(|number| !kept.contains(number));
@@ -209,16 +214,23 @@ impl OpenTree {
         Ok(Ingestion { rows: self.tree.ingestion().map_err(tree_error)?, tree: self, _writing: writing })
     }
 
+    /// The number of the list of files that a start would find.
+    fn version_on_disk(&self) -> Option<u64> {
+        let current = std::fs::read(self.tree.tree_config().path.join(CURRENT_VERSION_FILE)).ok()?;
+        Some(u64::from_le_bytes(*current.first_chunk()?))
+    }
+
     fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read())
     }
 
-    fn renew(&self, sealed: &[Arc<Memtable>]) {
+    fn renew(&self, sealed: MutexGuard<'_, Vec<Arc<Memtable>>>) {
         let active = Arc::clone(&self.active.read());
         let memtables = std::iter::once(active).chain(sealed.iter().rev().cloned());
         let view = Arc::new(View::of(&self.tree, memtables.collect()));
-        // The files of the view before are closed and removed outside of the lock.
         let before = std::mem::replace(&mut *self.view.write(), view);
+        // Its files are closed and removed outside of the locks.
+        drop(sealed);
         drop(before);
     }
 }
@@ -266,7 +278,7 @@ impl Ingestion<'_> {
     /// Makes the rows durable and visible.
     pub(crate) fn finish(self) -> Result<()> {
         self.rows.finish().map_err(tree_error)?;
-        self.tree.renew(&self.tree.sealed.lock());
+        self.tree.renew(self.tree.sealed.lock());
         Ok(())
     }
 }
@@ -381,10 +393,24 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(files(), before);
+        // The list on disk is replaced before the change fails.
+        let list = folder.path().join(CURRENT_VERSION_FILE);
+        let known = std::fs::read(&list).unwrap();
+        let ahead: Vec<u8> =
+            known.iter().enumerate().map(|(at, byte)| if at == 0 { byte + 1 } else { *byte }).collect();
+        let failed = tree.write_files(|| {
+            let mut rows = tree.tree.ingestion().map_err(tree_error)?;
+            rows.write("b", "2").map_err(tree_error)?;
+            std::fs::write(&list, &ahead).unwrap();
+            Err::<(), _>(Error::StorageFull { detail: String::new() })
+        });
+        assert!(failed.is_err());
+        assert_eq!(files().len(), 2, "the list on disk may name it");
+        std::fs::write(&list, &known).unwrap();
         let mut ingestion = tree.ingestion().unwrap();
         ingestion.write("b", "2").unwrap();
         ingestion.finish().unwrap();
-        assert_eq!((files().len(), keys(&tree).len()), (2, 2));
+        assert_eq!((files().len(), keys(&tree).len()), (3, 2));
     }
 
     /// As while a flush or a compaction syncs the list of files.

@@ -26,7 +26,7 @@ impl Storing {
     }
 
     /// Changes files, unless a change has failed before or fails meanwhile: then nobody may count on this one. On a disk that is full
-    /// nothing has changed, and it may be tried again.
+    /// it may be tried again.
     pub(crate) fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
         self.require_no_failure()?;
         let changed = change().inspect_err(|error| {

@@ -204,7 +204,7 @@ fn repair(store: &Store, differences: &[Difference]) -> Vec<Recount> {
         Ok(Settled { real, recounts }) => {
             if !real.is_empty() {
                 log(Ok(real.len()));
-                store.signal.wake();
+                store.snapshotting.wake();
             }
             recounts
         }

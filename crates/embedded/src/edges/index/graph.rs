@@ -22,6 +22,7 @@ use super::walk::{Scratch, Walk};
 use super::{KindIndex, UsersById};
 use crate::disk::checksummed::ChecksumWriter;
 use crate::disk::id_encoding::IdEncoding;
+use crate::runtime::signal;
 
 /// More shards make waiting for a writer rarer; each costs a cache line and some slack.
 pub(super) const SHARDS: usize = 256;
@@ -121,11 +122,12 @@ impl<K: IdEncoding> KindGraph<K> {
         number
     }
 
-    /// All ids by number, copied in short turns: the writer adds to them.
+    /// All ids by number, copied in short turns with pauses: the writer adds to them.
     pub(super) fn copied_ids(&self) -> Vec<K> {
-        const IDS_IN_A_TURN: usize = 1 << 11;
+        const IDS_IN_A_TURN: usize = 1 << 15;
         let mut copied = Vec::with_capacity(self.ids.read().len());
         loop {
+            signal::pause_between_locks();
             let ids = self.ids.read();
             let rest = &ids[copied.len()..];
             if rest.is_empty() {

@@ -322,6 +322,7 @@ fn push_user<K: IdEncoding>(id: K, number: u32, following: &[u32], bytes: &mut V
 /// pauses: a writer, and readers behind it, may wait for the lock, and neither the disk nor a low priority may make them wait long.
 fn copy_users<K: IdEncoding>(shard: &RwLock<Table<K>>, bytes: &mut Vec<u8>, seen: &mut Seen) -> u32 {
     const SLOTS_IN_A_TURN: usize = 1 << 10;
+    const BYTES_IN_A_TURN: usize = 256 << 10;
     bytes.clear();
     let mut users = 0;
     let (mut at, mut slots) = (0, shard.read().slots().len());
@@ -333,13 +334,16 @@ fn copy_users<K: IdEncoding>(shard: &RwLock<Table<K>>, bytes: &mut Vec<u8>, seen
             bytes.clear();
             (users, at, slots) = (0, 0, table.slots().len());
         }
+        let full = bytes.len() + BYTES_IN_A_TURN;
         let end = slots.min(at + SLOTS_IN_A_TURN);
-        for user in table.slots().get(at..end).unwrap_or_default().iter().flatten() {
-            push_user(user.id, user.number, &user.following, bytes);
-            seen.add(user.number);
-            users += 1;
+        while at < end && bytes.len() < full {
+            if let Some(user) = &table.slots()[at] {
+                push_user(user.id, user.number, &user.following, bytes);
+                seen.add(user.number);
+                users += 1;
+            }
+            at += 1;
         }
-        at = end;
     }
     users
 }
