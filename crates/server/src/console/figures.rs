@@ -39,7 +39,7 @@ const SHOWN: &[(&str, &str, &str, Unit)] = &[
     ("index", "Memory of the index", "kinfolk_index_bytes", Unit::Bytes),
     ("inboxes", "Inboxes", "kinfolk_inboxes", Unit::Count),
     ("fan-out", "Fan-out lag", "kinfolk_fan_out_lag_seconds", Unit::Seconds),
-    ("suggestions", "Suggestions for everyone", "kinfolk_suggest_finished_timestamp_seconds", Unit::Ago),
+    ("suggestions", "Suggestions last computed", "kinfolk_suggest_finished_timestamp_seconds", Unit::Ago),
     ("hosts", "Hosts", "kinfolk_fleet_hosts", Unit::Count),
     ("shards", "Shards", "kinfolk_fleet_shards", Unit::Count),
     ("behind", "Changes not projected", "kinfolk_fleet_changes_behind", Unit::Count),

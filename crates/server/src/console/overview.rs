@@ -34,7 +34,7 @@ async fn overview<S: Store>(visit: Visit<S>) -> Response {
                     span.badge.badge-ok data-when="well" hidden[!warnings.is_empty()] { span.dot.dot-live {} "Ready" }
                     span.badge.badge-warn data-when="warned" hidden[warnings.is_empty()] { span.dot {} "Needs attention" }
                 }
-                p.muted { "Kinfolk keeps who follows whom, feeds and comment threads. Look up a user, a post or a comment above." }
+                p.muted { "Kinfolk stores follows, home feeds and comment threads. Look up a user, a post or a comment above." }
                 dl.facts {
                     div { dt { "Version" } dd { (settings.version) } }
                     div { dt { "Profile" } dd { (settings.profile) } }

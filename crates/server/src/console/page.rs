@@ -91,7 +91,7 @@ impl Frame<'_> {
                     }
                     form.search role="search" action="/console/find" {
                         label.hidden-visually for="find" { "User, post or comment id" }
-                        input.id #find name="id" type="search" placeholder="User or post id" autocomplete="off" spellcheck="false" required;
+                        input.id #find name="id" type="search" placeholder="User, post or comment id" autocomplete="off" spellcheck="false" required;
                     }
                     div.site-end {
                         (self.acting_as())

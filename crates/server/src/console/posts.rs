@@ -107,7 +107,7 @@ fn delivered(delivery: Delivery, followers: u64) -> String {
     let followers = markup::count(followers, "follower", "followers");
     match delivery {
         Delivery::Push => format!("pushed to inboxes; its author has {followers} now"),
-        Delivery::Pull => format!("pulled when they read; its author has {followers} now"),
+        Delivery::Pull => format!("pulled when followers read their feeds; its author has {followers} now"),
     }
 }
 

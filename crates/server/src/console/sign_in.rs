@@ -11,6 +11,7 @@ use super::page::{self, SoloPage};
 use super::prelude::*;
 use super::session::{LIFETIME, Session};
 use super::visit::{is_own_page, redirect};
+use crate::metrics::Protocol;
 use crate::rest::guard::FETCH_SITE;
 use crate::service::Service;
 
@@ -27,7 +28,8 @@ pub(super) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// The address to go to after signing in. It must be a page: a download would begin unasked, and leave the visitor here.
 fn next(wanted: Option<String>) -> String {
     let next = wanted.filter(|next| is_own_page(next)).unwrap_or_else(|| ROOT.to_owned());
-    if next.starts_with("/console/admin/") { "/console/admin".to_owned() } else { next }
+    let page_of = |prefix: &str| next.starts_with(prefix).then(|| prefix.trim_end_matches('/').to_owned());
+    page_of("/console/admin/").or_else(|| page_of("/console/changes/")).unwrap_or(next)
 }
 
 async fn show<S: Store>(State(shared): State<Shared<S>>, uri: Uri, headers: HeaderMap) -> RestResult {
@@ -61,9 +63,12 @@ async fn sign_in<S: Store>(State(shared): State<Shared<S>>, mut fields: Form) ->
             };
             let mut response = redirect(&next);
             response.headers_mut().append(SET_COOKIE, cookie.header());
+            // The visitor before may have been somebody else.
+            response.headers_mut().append(SET_COOKIE, removed(cookies::ACTOR, shared.is_encrypted));
             Ok(response)
         }
         Err(error @ (Error::Unauthenticated { .. } | Error::Forbidden { .. })) => {
+            service.metrics.failed(Protocol::Rest, Operation::Other, error.code());
             Ok(form(&shared, &next, Some(&error)))
         }
         Err(error) => Err(Failure(error)),
@@ -116,10 +121,14 @@ async fn sign_out<S: Store>(State(shared): State<Shared<S>>, headers: HeaderMap,
     }
     let mut response = redirect(PATH);
     for name in [cookies::SESSION, cookies::ACTOR, cookies::TOKEN] {
-        let cookie = NewCookie { name, value: "", seconds: Some(0), is_secure: shared.is_encrypted };
-        response.headers_mut().append(SET_COOKIE, cookie.header());
+        response.headers_mut().append(SET_COOKIE, removed(name, shared.is_encrypted));
     }
     Ok(response)
+}
+
+/// The header that removes a cookie.
+fn removed(name: &'static str, is_secure: bool) -> HeaderValue {
+    NewCookie { name, value: "", seconds: Some(0), is_secure }.header()
 }
 
 /// Chooses the user that the visitor acts as; none without one.

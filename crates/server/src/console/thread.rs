@@ -75,7 +75,7 @@ fn item(tools: &Tools<'_>, CommentNode { comment, replies, next }: &CommentNode)
                     @if let Some(next) = next {
                         li {
                             a.more-replies data-more href={ "/console/posts/" (tools.post) "?cursor=" (next) "#comments" } {
-                                "Load " (markup::count(more, "more reply", "more replies"))
+                                "Load more replies (" (markup::number(more)) " left)"
                             }
                         }
                     }

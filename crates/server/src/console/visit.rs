@@ -200,10 +200,12 @@ impl<S: Store> Visit<S> {
     }
 }
 
-/// Whether an address is a page of the console, and of no other site.
+/// Whether an address is a page of the console, and of no other site. It must be written as the page is: a browser would take `./`
+/// and `%2e` out, and arrive at another one than was judged.
 pub(super) fn is_own_page(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
-    owns(path) && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    let is_plain = !path.contains('%') && !path.split('/').any(|segment| matches!(segment, "." | ".."));
+    owns(path) && is_plain && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
 }
 
 /// Sends the visitor to another page, which is read with GET.
@@ -230,6 +232,10 @@ mod tests {
             "https://example.org/console",
             "/v1/users/1",
             "/console\\..",
+            "/console/./admin/backup",
+            "/console/users/../admin/backup",
+            "/console/%2e/admin/backup",
+            "/console/..",
             "/console/\r\nset-cookie: a=b",
         ] {
             assert!(!is_own_page(other), "{other}");

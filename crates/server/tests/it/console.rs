@@ -215,6 +215,40 @@ fn without_a_session_there_is_only_the_sign_in() {
     }
     let writer = format!("key={}", guarded.key([Scope::Write]));
     assert_eq!(submit(&guarded.server, "/console/sign-in", "", &writer).status, 401, "pages need to read");
+    let metrics = guarded.server.get("/metrics");
+    let failed = metrics.text();
+    assert!(failed.contains("unauthenticated"), "refused keys are counted: {failed}");
+}
+
+/// Another site may link to the sign-in of somebody who is signed in: it must lead to a page, not begin a download.
+#[test]
+fn a_sign_in_leads_to_pages_only() {
+    let guarded = Guarded::with(default_limits(), settings());
+    let session = sign_in(&guarded, &[Scope::Read, Scope::Admin]);
+    for (next, target) in [
+        ("/console/users/1?done=followed", "/console/users/1?done=followed"),
+        ("/console/admin/backup", "/console/admin"),
+        ("/console/changes/stream", "/console/changes"),
+        ("/console/./admin/backup", "/console"),
+        ("/console/users/../admin/backup", "/console"),
+        ("/console/%2e/admin/backup", "/console"),
+        ("//example.org/console", "/console"),
+    ] {
+        let encoded = next.replace('%', "%25").replace('?', "%3F").replace('=', "%3D");
+        let path = format!("/console/sign-in?next={encoded}");
+        let followed = guarded.server.request("GET", &path, &[HTML, ("sec-fetch-site", "cross-site")], b"");
+        assert_eq!(followed.header("refresh"), Some(&*format!("0; url={target}")), "{next}");
+        let known = page(&guarded.server, &path, &session);
+        assert_eq!((known.status, known.header("location")), (303, Some(target)), "{next}");
+    }
+}
+
+#[test]
+fn a_new_session_does_not_act_as_the_user_of_the_last_one() {
+    let guarded = Guarded::with(default_limits(), settings());
+    let key = format!("key={}", guarded.key([Scope::Read]));
+    let answer = submit(&guarded.server, "/console/sign-in", "kinfolk_actor=7", &key);
+    assert_eq!(cookie(&answer, "kinfolk_actor="), "kinfolk_actor=");
 }
 
 #[test]
