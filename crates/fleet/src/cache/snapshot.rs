@@ -14,8 +14,10 @@
 //!
 //! Numbers are big-endian, ids 8 or 16 bytes as the deployment's id kind has them.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Shard};
@@ -39,6 +41,11 @@ const SETS: usize = 32;
 
 /// The longest record: a set of UUIDs, and its names.
 const RECORD_MAX: usize = 1 << 20;
+
+/// How long sets are sent again while no node answers: connections are only being opened at first, and a busy node is left out for
+/// a moment. Afterwards every set is sent once.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What became of the sets of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,8 +124,14 @@ impl Fleet {
         }
         let topology = self.shared.topology();
         require_fitting(input, &topology)?;
-        let mut warming =
-            Warming { fleet: self, topology, from: None, group: Vec::new(), warmed: Warmed::default() };
+        let mut warming = Warming {
+            fleet: self,
+            topology,
+            from: None,
+            group: Vec::new(),
+            warmed: Warmed::default(),
+            answered_at: Instant::now(),
+        };
         let mut read = 0;
         loop {
             let bytes = read_record(input)?;
@@ -147,6 +160,8 @@ struct Warming<'a> {
     from: Option<Sequence>,
     group: Vec<(EdgeKind, ReadSet)>,
     warmed: Warmed,
+    /// When a node last answered; at first, when it began.
+    answered_at: Instant,
 }
 
 impl Warming<'_> {
@@ -185,18 +200,39 @@ impl Warming<'_> {
         let (Some(from), Some(cache)) = (self.from, &self.fleet.shared.cache) else { return };
         let group = std::mem::take(&mut self.group);
         for sets in group.chunk_by(|one, other| one.0 == other.0) {
-            let (kind, sets): (EdgeKind, Vec<&ReadSet>) =
+            let (kind, mut sets): (EdgeKind, Vec<&ReadSet>) =
                 (sets[0].0, sets.iter().map(|(_, set)| set).collect());
-            let stored = store(cache, &self.topology, kind, &sets, Some(from));
-            for (_, outcome) in self.fleet.handle().block_on(stored) {
-                match outcome {
-                    FillOutcome::Stored => self.warmed.stored += 1,
-                    FillOutcome::Present => self.warmed.present += 1,
-                    FillOutcome::Stale | FillOutcome::TooLarge => self.warmed.stale += 1,
-                    FillOutcome::Failed | FillOutcome::Dropped => self.warmed.failed += 1,
+            loop {
+                let stored = store(cache, &self.topology, kind, &sets, Some(from));
+                let outcomes = self.fleet.handle().block_on(stored);
+                let failed = self.count(&outcomes);
+                sets.retain(|set| failed.contains(&set.follower));
+                if sets.is_empty() || self.answered_at.elapsed() >= PATIENCE {
+                    self.warmed.failed += sets.len() as u64;
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Counts the sets that need no further try; returns the users of the others.
+    fn count(&mut self, outcomes: &[(Id, FillOutcome)]) -> HashSet<Id> {
+        let mut failed = HashSet::new();
+        for &(follower, outcome) in outcomes {
+            match outcome {
+                FillOutcome::Stored => self.warmed.stored += 1,
+                FillOutcome::Present => self.warmed.present += 1,
+                FillOutcome::Stale | FillOutcome::TooLarge => self.warmed.stale += 1,
+                FillOutcome::Failed | FillOutcome::Dropped => {
+                    failed.insert(follower);
                 }
             }
         }
+        if failed.len() < outcomes.len() {
+            self.answered_at = Instant::now();
+        }
+        failed
     }
 }
 

@@ -19,6 +19,7 @@ use crate::audits::{TOPIC, audit, audit_topic, converge};
 use crate::deployments::{Databases, asked, process, servers, settings_of_process};
 use crate::kafka::{Cluster, admin, brokers, options};
 use crate::processes::{Acknowledged, Random, USERS, write};
+use crate::workers::eventually;
 
 const IDS: IdKind = IdKind::Integer;
 const SHARDS: u16 = 4;
@@ -31,14 +32,15 @@ const BROKERS: &str = "BROKERS";
 #[test]
 fn a_role_of_its_own() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let fleet = Fleet::open(Settings { role: role.clone(), ..settings_of_process() }).unwrap();
+    let settings = Settings { role: role.clone(), ..settings_of_process() };
+    let fleet = eventually(|| Fleet::open(settings.clone()));
     let brokers = std::env::var(BROKERS).unwrap();
     // On all of them, up to three.
     let replication = brokers.split(',').count().min(3) as u16;
     let kafka = Kafka { replication, ..Kafka::new(brokers) };
-    let _relay = (role == "relay").then(|| block_on(Relay::start(&fleet, &kafka)).unwrap());
+    let _relay = (role == "relay").then(|| eventually(|| block_on(Relay::start(&fleet, &kafka))));
     if role == "project" {
-        let source = block_on(TopicSource::start(&fleet, &kafka)).unwrap();
+        let source = eventually(|| block_on(TopicSource::start(&fleet, &kafka)));
         Projection::start(&fleet, &Arc::new(source)).detach();
     }
     loop {

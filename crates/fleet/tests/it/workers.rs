@@ -30,7 +30,7 @@ fn kafka(brokers: &str) -> Kafka {
 }
 
 /// Tries again for a minute what needs servers that may just be starting.
-fn eventually<T>(attempt: impl Fn() -> Result<T>) -> T {
+pub fn eventually<T>(attempt: impl Fn() -> Result<T>) -> T {
     let began = Instant::now();
     loop {
         match attempt() {

@@ -92,7 +92,9 @@ fn sets_are_saved_and_warm_an_empty_cache() {
     assert!(saved.starts_with("saved 20 following sets to sets"), "{saved}");
     assert!(sandbox.fails("fleet save-sets sets", 1).contains("sets"), "a file is never replaced");
     let warmed = sandbox.json("fleet warm sets");
-    assert_eq!((&warmed["stored"], &warmed["failed"]), (&json!(20), &json!(0)), "{warmed}");
+    // One whose reply came too late is sent again, and present then.
+    let warm = ["stored", "present"].iter().filter_map(|outcome| warmed[outcome].as_u64()).sum::<u64>();
+    assert_eq!((warm, &warmed["failed"]), (20, &json!(0)), "{warmed}");
     eventually("the cache answers", || {
         assert_eq!(check(&server, &json!([["7", "107"], ["7", "108"]])), json!([true, false]));
         (metric(&server, "kinfolk_fleet_cache_checks_total{verdict=\"yes\"}") > 0).then_some(())
