@@ -22,7 +22,7 @@ use crate::feed_graph::FeedGraph;
 use crate::histogram::Histogram;
 use crate::measurement::{Recorder, Results, Row, Series, number};
 use crate::options::Options;
-use crate::plot::{Axis, Panel, Plot};
+use crate::plot::{Axis, Panel, Plot, Values};
 use crate::posting::{Made, runtime};
 use crate::process::memory_bytes;
 use crate::random::Random;
@@ -227,8 +227,18 @@ impl FeedRun {
             subtitle: &subtitle,
             axis: Axis::Seconds,
             panels: vec![
-                Panel { title: "Fan-out lag, worst of each second", lines: lag, bound: None },
-                Panel { title: "Feed page of 50", lines: pages, bound: Some((2.0, "2 ms")) },
+                Panel {
+                    title: "Fan-out lag, worst of each second",
+                    lines: lag,
+                    bound: None,
+                    values: Values::Linear,
+                },
+                Panel {
+                    title: "Feed page of 50",
+                    lines: pages,
+                    bound: Some((2.0, "2 ms")),
+                    values: Values::Linear,
+                },
             ],
         };
         if let Some(folder) = self.plot.parent() {

@@ -43,6 +43,16 @@ pub struct Panel<'a> {
     pub lines: Vec<(&'a str, &'a Series)>,
     /// A bound to draw, with its label, where it is near enough.
     pub bound: Option<(f64, &'a str)>,
+    pub values: Values,
+}
+
+/// How the axis of values goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// From zero.
+    Linear,
+    /// By powers of ten: for values that are mostly small and sometimes large.
+    Logarithmic,
 }
 
 impl Plot<'_> {
@@ -70,6 +80,8 @@ impl Plot<'_> {
 struct Scale {
     top: f64,
     seconds: f64,
+    values: Values,
+    lowest: f64,
     highest: f64,
 }
 
@@ -79,7 +91,13 @@ impl Scale {
     }
 
     fn y(self, value: f64) -> f64 {
-        self.top + PANEL * (1.0 - value / self.highest)
+        let share = match self.values {
+            Values::Linear => value / self.highest,
+            Values::Logarithmic => {
+                (value.max(self.lowest) / self.lowest).log10() / (self.highest / self.lowest).log10()
+            }
+        };
+        self.top + PANEL * (1.0 - share)
     }
 }
 
@@ -89,10 +107,20 @@ impl Panel<'_> {
         let largest = values().fold(0.0, f64::max);
         // A bound far above all lines would press them flat.
         let bound = self.bound.filter(|(bound, _)| *bound <= largest * 4.0);
-        let step = nice_step(bound.map_or(largest, |(bound, _)| bound.max(largest)) * 1.05, 5.0);
-        let highest = (bound.map_or(largest, |(bound, _)| bound.max(largest)) * 1.05 / step).ceil() * step;
+        let most = bound.map_or(largest, |(bound, _)| bound.max(largest)) * 1.05;
         let seconds = self.lines.iter().map(|(_, series)| series.values.len()).max().unwrap_or(0) as f64;
-        let scale = Scale { top, seconds, highest };
+        let (lowest, highest, step) = match self.values {
+            Values::Linear => {
+                let step = nice_step(most, 5.0);
+                (0.0, (most / step).ceil() * step, step)
+            }
+            Values::Logarithmic => {
+                let least = values().filter(|&value| value > 0.0).fold(most, f64::min);
+                let power = |value: f64| 10_f64.powf(value);
+                (power(least.log10().floor()), power(most.log10().ceil()), 10.0)
+            }
+        };
+        let scale = Scale { top, seconds, values: self.values, lowest, highest };
         let unit = self.lines.first().map_or("", |(_, series)| series.unit.as_str());
         let mut svg = text(LEFT, top - 12.0, "panel", "start", &format!("{} ({unit})", self.title));
         svg += &values_axis(scale, step);
@@ -127,9 +155,15 @@ impl Panel<'_> {
 
 fn values_axis(scale: Scale, step: f64) -> String {
     let mut svg = String::new();
-    let ticks = (scale.highest / step).round() as u32;
+    let ticks = match scale.values {
+        Values::Linear => (scale.highest / step).round() as i32,
+        Values::Logarithmic => (scale.highest / scale.lowest).log10().round() as i32,
+    };
     for tick in 0..=ticks {
-        let value = f64::from(tick) * step;
+        let value = match scale.values {
+            Values::Linear => f64::from(tick) * step,
+            Values::Logarithmic => scale.lowest * step.powi(tick),
+        };
         let y = scale.y(value);
         svg += &rule((LEFT, y), (WIDTH - RIGHT, y), if tick == 0 { "#8c959f" } else { "#e6eaef" });
         svg += &text(LEFT - 8.0, y + 4.0, "tick", "end", &number(value));
@@ -221,8 +255,12 @@ mod tests {
             unit: "ms".to_owned(),
             values: values.clone(),
         };
-        let panel =
-            Panel { title: "p99 < bound", lines: vec![("p99", &series)], bound: Some((4.0, "target")) };
+        let panel = Panel {
+            title: "p99 < bound",
+            lines: vec![("p99", &series)],
+            bound: Some((4.0, "target")),
+            values: Values::Linear,
+        };
         let svg =
             Plot { title: "a run", subtitle: "some users", axis: Axis::Seconds, panels: vec![panel] }.svg();
         assert!(svg.contains("p99 &lt; bound (ms)") && svg.contains(">target<"), "{svg}");
@@ -240,11 +278,29 @@ mod tests {
         );
     }
 
+    /// A value ten times as large is one step higher.
+    #[test]
+    fn large_values_do_not_press_small_ones_flat() {
+        let series = Series::new("a", "a", "ms", vec![0.2, 2.0, 20.0]);
+        let panel =
+            Panel { title: "p99", lines: vec![("p99", &series)], bound: None, values: Values::Logarithmic };
+        let svg =
+            Plot { title: "a run", subtitle: "some users", axis: Axis::Seconds, panels: vec![panel] }.svg();
+        assert!([">0.1<", ">1<", ">10<", ">100<"].iter().all(|tick| svg.contains(tick)), "{svg}");
+        let points = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("");
+        let heights: Vec<f64> =
+            points.split(' ').filter_map(|point| point.split_once(',')?.1.parse().ok()).collect();
+        let [low, middle, high] = heights[..] else { panic!("{heights:?}") };
+        assert!(((low - middle) - (middle - high)).abs() < 0.2, "{heights:?}");
+        assert!(low < TOP + PANEL && high > TOP);
+    }
+
     #[test]
     fn places_can_have_names() {
         let labels = ["1".to_owned(), "10".to_owned()];
         let series = Series::new("a", "a", "ms", vec![0.5, 3.0]);
-        let panel = || Panel { title: "cost", lines: vec![("a", &series)], bound: None };
+        let panel =
+            || Panel { title: "cost", lines: vec![("a", &series)], bound: None, values: Values::Linear };
         let axis = Axis::Labels { title: "edges", labels: &labels };
         let svg = Plot { title: "a graph", subtitle: "grows", axis, panels: vec![panel(), panel()] }.svg();
         assert_eq!(svg.matches(">10<").count(), 1, "the last panel names them: {svg}");

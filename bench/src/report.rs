@@ -1,5 +1,6 @@
 //! `report`: all JSON files of a folder as one Markdown page.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -61,11 +62,12 @@ fn page(results: &[Results]) -> String {
          Written by `cargo run --release -p kinfolk-bench -- report` from the JSON files beside this page; \
          [how each is measured](../README.md).\n",
     );
-    let mut machines: Vec<String> = results.iter().map(described).collect();
-    machines.sort_unstable();
-    machines.dedup();
-    for machine in machines {
-        page.push_str(&format!("\n{machine}\n"));
+    let mut machines: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for result in results {
+        machines.entry(described(result)).or_default().push(format!("`{}` at {}", result.name, result.edges));
+    }
+    for (machine, measured) in machines {
+        page.push_str(&format!("\n{machine}: {}.\n", measured.join(", ")));
     }
     page.push_str(&format!("\n{}", markdown(results)));
     let noted = results.iter().filter(|result| !result.notes.is_empty());
@@ -82,7 +84,7 @@ fn described(results: &Results) -> String {
     let machine = &results.machine;
     let day = results.date.split('T').next().unwrap_or_default();
     format!(
-        "Measured on {day}: {}, {} cores, {} GiB, Linux {}.",
+        "Measured on {day} with {}, {} cores, {} GiB, Linux {}",
         machine.cpu, machine.cores, machine.memory_gib, machine.kernel
     )
 }
@@ -118,5 +120,6 @@ mod tests {
         );
         assert_eq!(page.matches("| a row |").count(), 3);
         assert_eq!(page.matches("Measured on").count(), 1, "{page}");
+        assert!(page.contains(": `check` at 1m, `check` at 100m, `pages` at 1m.\n"), "{page}");
     }
 }

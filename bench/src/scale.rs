@@ -20,7 +20,7 @@ use crate::measurement::{Recorder, Results, Row, Series, Target, number};
 use crate::open_loop::Outcome;
 use crate::options::Options;
 use crate::pages::{Page, read, small_page};
-use crate::plot::{Axis, Panel, Plot};
+use crate::plot::{Axis, Panel, Plot, Values};
 use crate::process::run_measured;
 use crate::random::Random;
 use crate::resp::{durable_adds, single_checks};
@@ -260,16 +260,19 @@ fn draw(results: &[Results]) -> Result<String> {
                 title: "Check over the Redis protocol",
                 lines: vec![("no pipeline", &check_1), ("pipeline of 16", &check_16)],
                 bound: None,
+                values: Values::Linear,
             },
             Panel {
                 title: "Durable follow over the Redis protocol",
                 lines: vec![("SADD", &follow)],
                 bound: None,
+                values: Values::Linear,
             },
             Panel {
                 title: "Page of 50 followers, in process",
                 lines: vec![("the largest account", &largest), ("a small account", &small)],
                 bound: None,
+                values: Values::Linear,
             },
         ],
     };
