@@ -53,7 +53,7 @@ pub(crate) fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSe
             });
         }
         let position = store.position();
-        if let Some(Err(error)) = segment_room.work(store.folder.path(), || store.log.prepare_next()) {
+        if let Some(Err(error)) = prepare(store, &mut segment_room) {
             tracing::warn!(%error, "the next part of the change log could not be made ready; it is extended as it grows");
         }
         let is_due = position > tended || store.log.is_to_be_trimmed(&retention, position);
@@ -96,6 +96,14 @@ fn tend(commands: &mpsc::WeakSender<Command>) -> bool {
     }));
     // A full queue means a busy writer: the next tick is early enough.
     commands.upgrade().is_some_and(|commands| commands.try_send(tend).is_ok())
+}
+
+/// Makes the next segment of the log ready.
+fn prepare(store: &Store, room: &mut FreeSpace) -> Option<Result<()>> {
+    room.work(store.folder.path(), || {
+        store.folder.require()?;
+        store.log.prepare_next()
+    })
 }
 
 /// Writes sealed rows to disk.

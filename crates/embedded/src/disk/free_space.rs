@@ -51,7 +51,7 @@ impl FreeSpace {
 }
 
 /// How many bytes a disk has left; none where that is not known.
-fn available_bytes(folder: &Path) -> u64 {
+pub(crate) fn available_bytes(folder: &Path) -> u64 {
     rustix::fs::statvfs(folder).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 

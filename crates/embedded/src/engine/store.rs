@@ -70,7 +70,7 @@ pub(crate) struct Store {
     pub compacting: Signal,
     /// Wakes the thread that erases purged bodies.
     pub erasing: Signal,
-    /// How flushing, snapshots and retention are doing.
+    /// How flushing is doing.
     pub flushes: Pulse,
     /// How compaction is doing.
     pub compactions: Pulse,

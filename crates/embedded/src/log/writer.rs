@@ -219,7 +219,7 @@ impl LogWriter {
         if let Err(error) = closed {
             return Err(self.fail("closing", &self.path, &error));
         }
-        self.allocated = file.metadata().map_or(0, |metadata| metadata.len());
+        self.allocated = file.metadata().map_err(|error| self.fail("reading", &path, &error))?.len();
         self.segments.0.write().push_back(new_segment(self.next, path.clone()));
         self.file = Arc::new(file);
         self.path = path;

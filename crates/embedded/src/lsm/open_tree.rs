@@ -39,6 +39,10 @@ pub(crate) struct OpenTree {
     compacting: Mutex<()>,
     /// Locked for reading by all who write files.
     writing: RwLock<()>,
+    /// All files that views have had.
+    registered: Mutex<HashSet<TableId>>,
+    /// From which number on there may be files that a failed change has left.
+    unfinished: Mutex<Option<TableId>>,
     storing: Storing,
 }
 
@@ -60,7 +64,11 @@ impl OpenTree {
         let view = RwLock::new(Arc::new(View::of(&tree, vec![Arc::clone(&active)])));
         let (active, storing) = (RwLock::new(active), storing.clone());
         let (sealed, compacting, writing) = (Mutex::default(), Mutex::default(), RwLock::default());
-        Ok(Self { tree, view, active, sealed, compacting, writing, storing })
+        let (registered, unfinished) = (Mutex::default(), Mutex::default());
+        let opened =
+            Self { tree, view, active, sealed, compacting, writing, registered, unfinished, storing };
+        opened.register();
+        Ok(opened)
     }
 
     /// The tree itself, for background work: its reads wait while files are changed.
@@ -176,25 +184,31 @@ impl OpenTree {
     /// Writes files, unless that has failed before. What was written of them when the disk was full is removed: nothing else
     /// does before the next start, and the next try begins anew.
     pub(crate) fn write_files<T>(&self, write: impl FnOnce() -> Result<T>) -> Result<T> {
-        let (first, before) = (self.tree.next_table_id(), self.tree.current_version().id());
+        let first = self.tree.next_table_id();
         let writing = self.writing.read();
         let written = self.storing.change(write);
         drop(writing);
         if matches!(written, Err(Error::StorageFull { .. })) {
-            self.remove_unfinished(first, before);
+            self.remove_unfinished(first);
         }
         written
     }
 
-    /// Removes the files, from one number on, that are not part of the tree. Leaves them to the next start if somebody is writing
-    /// files, if there was another change of the tree since a version of it, of which a reader may still have files, or if the
-    /// list on disk is ahead of the one in memory: a change may take effect and then fail.
-    fn remove_unfinished(&self, first: TableId, before: u64) {
+    /// Removes the files, from one number on, that never were a part of the tree: a reader may still have one that was. Leaves them
+    /// to the next failure or start if somebody is writing files, or if the list on disk is not the one in memory: a change may
+    /// take effect and then fail.
+    fn remove_unfinished(&self, first: TableId) {
+        let mut oldest = self.unfinished.lock();
+        let first = oldest.map_or(first, |oldest| oldest.min(first));
+        *oldest = Some(first);
         let Some(_nobody) = self.writing.try_write() else { return };
-        if self.tree.current_version().id() != before || self.version_on_disk() != Some(before) {
+        let version = self.tree.current_version();
+        if self.version_on_disk() != Some(version.id()) {
             return;
         }
-        let kept: HashSet<TableId> = self.tree.current_version().iter_tables().map(Table::id).collect();
+        *oldest = None;
+        let mut kept = self.registered.lock().clone();
+        kept.extend(version.iter_tables().map(Table::id));
         let folder = self.tree.tree_config().path.join(TABLES_FOLDER);
         let files = (first..self.tree.next_table_id()).filter(|number| !kept.contains(number));
         for file in files.map(|number| folder.join(number.to_string())) {
@@ -214,6 +228,10 @@ impl OpenTree {
         Ok(Ingestion { rows: self.tree.ingestion().map_err(tree_error)?, tree: self, _writing: writing })
     }
 
+    fn register(&self) {
+        self.registered.lock().extend(self.tree.current_version().iter_tables().map(Table::id));
+    }
+
     /// The number of the list of files that a start would find.
     fn version_on_disk(&self) -> Option<u64> {
         let current = std::fs::read(self.tree.tree_config().path.join(CURRENT_VERSION_FILE)).ok()?;
@@ -228,6 +246,7 @@ impl OpenTree {
         let active = Arc::clone(&self.active.read());
         let memtables = std::iter::once(active).chain(sealed.iter().rev().cloned());
         let view = Arc::new(View::of(&self.tree, memtables.collect()));
+        self.register();
         let before = std::mem::replace(&mut *self.view.write(), view);
         // Its files are closed and removed outside of the locks.
         drop(sealed);

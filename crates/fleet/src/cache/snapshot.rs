@@ -42,8 +42,8 @@ const SETS: usize = 32;
 /// The longest record: a set of UUIDs, and its names.
 const RECORD_MAX: usize = 1 << 20;
 
-/// How long sets are sent again while no node answers: connections are only being opened at first, and a busy node is left out for
-/// a moment. Afterwards every set is sent once.
+/// How long sets whose node does not answer are sent again: connections are only being opened at first, and a busy node is left out
+/// for a moment. The time starts anew when that helps; when it is used up, every set is sent once.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -130,7 +130,7 @@ impl Fleet {
             from: None,
             group: Vec::new(),
             warmed: Warmed::default(),
-            answered_at: Instant::now(),
+            waited: Duration::ZERO,
         };
         let mut read = 0;
         loop {
@@ -160,8 +160,8 @@ struct Warming<'a> {
     from: Option<Sequence>,
     group: Vec<(EdgeKind, ReadSet)>,
     warmed: Warmed,
-    /// When a node last answered; at first, when it began.
-    answered_at: Instant,
+    /// How long failed sets were sent again without success.
+    waited: Duration,
 }
 
 impl Warming<'_> {
@@ -202,16 +202,23 @@ impl Warming<'_> {
         for sets in group.chunk_by(|one, other| one.0 == other.0) {
             let (kind, mut sets): (EdgeKind, Vec<&ReadSet>) =
                 (sets[0].0, sets.iter().map(|(_, set)| set).collect());
+            let mut is_again = false;
             loop {
+                let began = Instant::now();
                 let stored = store(cache, &self.topology, kind, &sets, Some(from));
                 let outcomes = self.fleet.handle().block_on(stored);
                 let failed = self.count(&outcomes);
+                if is_again && failed.len() < sets.len() {
+                    self.waited = Duration::ZERO;
+                }
                 sets.retain(|set| failed.contains(&set.follower));
-                if sets.is_empty() || self.answered_at.elapsed() >= PATIENCE {
+                if sets.is_empty() || self.waited >= PATIENCE {
                     self.warmed.failed += sets.len() as u64;
                     break;
                 }
                 std::thread::sleep(PAUSE);
+                self.waited += began.elapsed();
+                is_again = true;
             }
         }
     }
@@ -228,9 +235,6 @@ impl Warming<'_> {
                     failed.insert(follower);
                 }
             }
-        }
-        if failed.len() < outcomes.len() {
-            self.answered_at = Instant::now();
         }
         failed
     }

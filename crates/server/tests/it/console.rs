@@ -215,9 +215,15 @@ fn without_a_session_there_is_only_the_sign_in() {
     }
     let writer = format!("key={}", guarded.key([Scope::Write]));
     assert_eq!(submit(&guarded.server, "/console/sign-in", "", &writer).status, 401, "pages need to read");
-    let metrics = guarded.server.get("/metrics");
-    let failed = metrics.text();
-    assert!(failed.contains("unauthenticated"), "refused keys are counted: {failed}");
+    let refused = || {
+        let metrics = guarded.server.get("/metrics");
+        let counted = metrics.text().lines().filter(|line| line.contains("unauthenticated"));
+        let counted = counted.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        counted.sum::<f64>()
+    };
+    let before = refused();
+    submit(&guarded.server, "/console/sign-in", "", "key=x");
+    assert!(refused() > before, "refused keys are counted");
 }
 
 /// Another site may link to the sign-in of somebody who is signed in: it must lead to a page, not begin a download.

@@ -125,7 +125,9 @@ impl<K: IdEncoding> KindGraph<K> {
     /// All ids by number, copied in short turns with pauses: the writer adds to them.
     pub(super) fn copied_ids(&self) -> Vec<K> {
         const IDS_IN_A_TURN: usize = 1 << 15;
-        let mut copied = Vec::with_capacity(self.ids.read().len());
+        // With room for those that come meanwhile: it must not grow under the lock.
+        let known = self.ids.read().len();
+        let mut copied = Vec::with_capacity(known + known / 64 + IDS_IN_A_TURN);
         loop {
             signal::pause_between_locks();
             let ids = self.ids.read();
