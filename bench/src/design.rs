@@ -260,7 +260,7 @@ fn draw(results: &Results, file: &Path) -> Result<()> {
     let checked = &series("check_p99_ms")?.values;
     let slow = checked.iter().filter(|&&p99| p99 >= CHECK_P99_MS_MAX).count();
     let subtitle = format!(
-        "{} edges · {} checks/s and {} durable follows/s at a fixed rate · the server uses {} of {} cores, which it shares with the \
+        "{} edges · {} checks/s and {} durable follows/s at a fixed rate\nThe server uses {} of {} cores, which it shares with the \
          client · check p99 over {CHECK_P99_MS_MAX} ms in {slow} of {} seconds",
         number(results.edges.edges() as f64),
         number(CHECKS_PER_SECOND as f64),

@@ -21,6 +21,7 @@ const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Helveti
 #[derive(Debug)]
 pub struct Plot<'a> {
     pub title: &'a str,
+    /// In one line or two.
     pub subtitle: &'a str,
     pub axis: Axis<'a>,
     pub panels: Vec<Panel<'a>>,
@@ -66,7 +67,9 @@ impl Plot<'_> {
             escape(self.title)
         );
         svg += &text(24.0, 34.0, "title", "start", self.title);
-        svg += &text(24.0, 54.0, "sub", "start", self.subtitle);
+        for (at, line) in self.subtitle.lines().enumerate() {
+            svg += &text(24.0, 52.0 + 16.0 * at as f64, "sub", "start", line);
+        }
         for (at, panel) in self.panels.iter().enumerate() {
             let top = TOP + at as f64 * (PANEL + GAP);
             svg += &panel.svg(top, self.axis, at + 1 == self.panels.len());
