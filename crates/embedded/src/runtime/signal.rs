@@ -60,8 +60,8 @@ thread_local! {
 }
 
 /// Pauses a thread of low priority that takes the same lock again and again. Such a thread is put aside when its time slice is over, for
-/// tens of milliseconds on a busy machine, and whoever wants the lock that it holds is put aside with it. A thread that has just
-/// slept has its slice before it.
+/// tens of milliseconds on a busy machine, and threads that want the lock that it holds wait as long. A thread that has just slept
+/// has its slice before it.
 pub(crate) fn pause_between_locks() {
     const PAUSE: Duration = Duration::from_micros(50);
     if HAS_LOW_PRIORITY.get() {
