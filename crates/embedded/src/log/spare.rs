@@ -2,7 +2,7 @@
 //!
 //! The writer extends its segment in steps. The sync after a step has the file system record a new size, for which it may wait until
 //! what is written to other files is on disk, too: hundreds of milliseconds beside a compaction. A file that was made ready needs
-//! neither. It is beside the log until it is used, where a start removes it.
+//! neither. Until it is used, it lies beside the log; a start removes it.
 
 use std::fs::{self, File};
 use std::io;
