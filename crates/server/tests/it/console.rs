@@ -215,8 +215,9 @@ fn without_a_session_there_is_only_the_sign_in() {
     }
     let writer = format!("key={}", guarded.key([Scope::Write]));
     assert_eq!(submit(&guarded.server, "/console/sign-in", "", &writer).status, 401, "pages need to read");
+    let admin = format!("Bearer {}", guarded.key([Scope::Read, Scope::Admin]));
     let refused = || {
-        let metrics = guarded.server.get("/metrics");
+        let metrics = guarded.server.request("GET", "/metrics", &[("authorization", &admin)], b"");
         let counted = metrics.text().lines().filter(|line| line.contains("unauthenticated"));
         let counted = counted.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         counted.sum::<f64>()
@@ -242,7 +243,8 @@ fn a_sign_in_leads_to_pages_only() {
     ] {
         let encoded = next.replace('%', "%25").replace('?', "%3F").replace('=', "%3D");
         let path = format!("/console/sign-in?next={encoded}");
-        let followed = guarded.server.request("GET", &path, &[HTML, ("sec-fetch-site", "cross-site")], b"");
+        let linked = [HTML, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+        let followed = guarded.server.request("GET", &path, &linked, b"");
         assert_eq!(followed.header("refresh"), Some(&*format!("0; url={target}")), "{next}");
         let known = page(&guarded.server, &path, &session);
         assert_eq!((known.status, known.header("location")), (303, Some(target)), "{next}");
