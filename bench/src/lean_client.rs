@@ -76,6 +76,13 @@ pub struct Measured {
     pub latency: Histogram,
 }
 
+impl Measured {
+    /// Batches a second.
+    pub fn per_second(&self) -> f64 {
+        self.batches as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
 /// Connections to one server.
 #[derive(Debug)]
 pub struct LeanClient {

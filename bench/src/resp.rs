@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::dataset::Dataset;
-use crate::lean_client::{Batch, LeanClient, Requests};
+use crate::lean_client::{self, Batch, LeanClient, Requests};
 use crate::measurement::{Recorder, Row, Target};
 use crate::options::Options;
 use crate::postgres::Postgres;
 use crate::random::Random;
-use crate::redis::{Benchmark, Redis};
+use crate::redis::Redis;
 use crate::server::{Server, cpu_seconds};
-use crate::survey::Survey;
+use crate::survey::{Pair, Survey};
 
 const NAME: &str = "resp";
 const CONNECTIONS: usize = 32;
@@ -75,6 +75,7 @@ const ROWS: &[Row] = &[
     Row::new("follow", "durable SADD, 64 connections, no pipeline", "/s").target(at_least(60_000.0)),
     Row::new("follow_p50", "the same, p50", "ms"),
     Row::new("follow_p99", "the same, p99", "ms"),
+    Row::new("follow_cpu", "server CPU a SADD", "µs"),
     Row::new("postgres", "PostgreSQL upserts, 64 clients of pgbench", "/s"),
     Row::new("times_postgres", "durable SADD / PostgreSQL upserts", "×").target(at_least(4.0)),
 ];
@@ -125,8 +126,8 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     drop((kinfolk, redis));
-    for _ in 0..options.rounds {
-        measure_follows(&mut recorder, options, &data, &server)?;
+    for round in 1..=options.rounds {
+        measure_follows(&mut recorder, options, &data, &server, round)?;
     }
     server.stop()?;
     let notes = vec![
@@ -136,7 +137,7 @@ pub fn run(options: &Options) -> Result<()> {
         "every other check is of an edge that exists, of followers in proportion to their followees; all servers reply the same".to_owned(),
         "Kinfolk with an API key, a rate limit and metrics; Redis 7 with the same edges as sets of integers, without a password or persistence"
             .to_owned(),
-        format!("redis-benchmark with {WRITERS} connections sends the SADD"),
+        format!("the same client with {WRITERS} connections sends the SADD"),
     ];
     recorder.finish(NAME, data.size, notes).publish(&options.results)
 }
@@ -236,18 +237,25 @@ impl Load {
     }
 }
 
-/// Durable follows of users at random.
-pub fn durable_adds<'a>(options: &Options, survey: &Survey, server: &'a Server) -> Benchmark<'a> {
-    Benchmark {
-        address: server.resp,
-        password: Some(&server.key),
-        connections: WRITERS,
-        pipeline: 1,
-        count: options.seconds * 50_000,
-        ids: (survey.users.last + 1) / 10,
-        // The last digits keep anybody from following itself, which would be refused.
-        command: &["SADD", "following:__rand_int__0", "__rand_int__1"],
-    }
+/// Durable follows of users at random from many connections, each command a request of its own. Another round sends other ones.
+pub fn durable_adds(
+    options: &Options,
+    survey: &Survey,
+    server: &Server,
+    round: u32,
+) -> Result<lean_client::Measured> {
+    /// No server does more.
+    const PER_SECOND_MAX: u64 = 150_000;
+    let mut random = Random::new(0xadd5 + u64::from(round));
+    let batches = (0..options.seconds * PER_SECOND_MAX).map(|_| {
+        let Pair { follower, followee } = survey.users.random_pair(&mut random);
+        let mut batch = Batch::new();
+        batch.add(&["SADD", &format!("following:{follower}"), &followee.to_string()], ":1\r\n".len());
+        batch
+    });
+    let mut requests = Requests::new(batches.collect());
+    LeanClient::connect(server.resp, Some(&server.key), WRITERS as usize)?
+        .run(&mut requests, options.round_time())
 }
 
 fn measure_follows(
@@ -255,15 +263,19 @@ fn measure_follows(
     options: &Options,
     data: &Dataset,
     server: &Server,
+    round: u32,
 ) -> Result<()> {
-    let follows = durable_adds(options, &data.survey, server).run()?;
-    recorder.record("follow", follows.per_second);
-    recorder.record("follow_p50", follows.p50_ms);
-    recorder.record("follow_p99", follows.p99_ms);
+    let before = cpu_seconds(server.process());
+    let follows = durable_adds(options, &data.survey, server, round)?;
+    let cpu = cpu_seconds(server.process()) - before;
+    let per_second = follows.per_second();
+    recorder.record("follow", per_second);
+    recorder.record_ms("follow", &follows.latency);
+    recorder.record("follow_cpu", cpu * 1e6 / follows.batches as f64);
     if !options.without_postgres {
         let upserts = upserts(options, data)?;
         recorder.record("postgres", upserts);
-        recorder.record("times_postgres", follows.per_second / upserts);
+        recorder.record("times_postgres", per_second / upserts);
     }
     Ok(())
 }

@@ -181,12 +181,11 @@ fn measure_follows(
     survey: &Survey,
     server: &Server,
 ) -> Result<()> {
-    let follows = durable_adds(options, survey, server);
     let before = cpu_seconds(server.process());
-    let measured = follows.run()?;
+    let follows = durable_adds(options, survey, server, 1)?;
     let cpu = cpu_seconds(server.process()) - before;
-    recorder.record("follow", measured.per_second);
-    recorder.record("follow_cpu", cpu * 1e6 / follows.count as f64);
+    recorder.record("follow", follows.per_second());
+    recorder.record("follow_cpu", cpu * 1e6 / follows.batches as f64);
     Ok(())
 }
 

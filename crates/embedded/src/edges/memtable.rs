@@ -17,15 +17,22 @@ use parking_lot::RwLock;
 /// A row's key, padded with zeros; all keys of a tree have the same length.
 pub(crate) type Key = [u8; 40];
 
-/// A key as numbers, which order like its bytes and are compared faster: half of an insertion is comparing.
-type Words = [u64; 5];
+/// A key as numbers, which order like its bytes and are compared faster: half of an insertion is comparing. Keys of integer ids
+/// fit into three, which makes their rows a third smaller and insertions a quarter faster.
+type Words<const N: usize> = [u64; N];
+const WORDS: usize = 5;
+const WORDS_SHORT: usize = 3;
 
-fn to_words(key: &Key) -> Words {
+fn to_words<const N: usize>(key: &Key) -> Words<N> {
     std::array::from_fn(|word| u64::from_be_bytes(std::array::from_fn(|byte| key[word * 8 + byte])))
 }
 
-fn to_key(words: &Words) -> Key {
-    std::array::from_fn(|byte| words[byte / 8].to_be_bytes()[byte % 8])
+fn to_key<const N: usize>(words: &Words<N>) -> Key {
+    let mut key = [0; 40];
+    for (bytes, word) in key.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    key
 }
 
 /// A row's value, or `None` where the row is removed.
@@ -44,21 +51,61 @@ pub(crate) fn key(bytes: &[u8]) -> Key {
     key
 }
 
+/// The rows of one tree, with the length of keys hidden.
+trait TreeRows: Send + Sync {
+    fn put(&self, shard: usize, key: &Key, value: Value);
+    fn get(&self, shard: usize, key: &Key) -> Option<Value>;
+    /// Up to a page of a shard's rows from a key on, before another.
+    fn page(&self, shard: usize, from: Bound<&Key>, end: &Key) -> VecDeque<(Key, Value)>;
+    /// All rows, in key order.
+    fn all(&self) -> Box<dyn Iterator<Item = (Key, Value)>>;
+}
+
+struct Shards<const N: usize>(Vec<RwLock<BTreeMap<Words<N>, Value>>>);
+
+impl<const N: usize> Shards<N> {
+    fn boxed() -> Box<dyn TreeRows> {
+        Box::new(Self((0..SHARDS).map(|_| RwLock::default()).collect()))
+    }
+}
+
+impl<const N: usize> TreeRows for Shards<N> {
+    fn put(&self, shard: usize, key: &Key, value: Value) {
+        self.0[shard].write().insert(to_words(key), value);
+    }
+
+    fn get(&self, shard: usize, key: &Key) -> Option<Value> {
+        self.0[shard].read().get(&to_words(key)).copied()
+    }
+
+    fn page(&self, shard: usize, from: Bound<&Key>, end: &Key) -> VecDeque<(Key, Value)> {
+        let rows = self.0[shard].read();
+        let rows = rows.range((from.map(to_words), Bound::Excluded(to_words(end))));
+        rows.take(PAGE).map(|(key, &value)| (to_key(key), value)).collect()
+    }
+
+    fn all(&self) -> Box<dyn Iterator<Item = (Key, Value)>> {
+        let mut all = Vec::new();
+        for shard in &self.0 {
+            all.extend(shard.read().iter().map(|(&key, &value)| (key, value)));
+        }
+        all.sort_unstable_by_key(|&(key, _)| key);
+        Box::new(all.into_iter().map(|(key, value)| (to_key(&key), value)))
+    }
+}
+
 /// Rows of all trees since some moment.
 pub(crate) struct Memtable {
-    shards: [Vec<RwLock<BTreeMap<Words, Value>>>; TREES],
+    trees: [Box<dyn TreeRows>; TREES],
     rows: AtomicU64,
     last: AtomicU64,
 }
 
 impl Memtable {
-    fn new() -> Arc<Self> {
-        let shards = || (0..SHARDS).map(|_| RwLock::default()).collect();
-        Arc::new(Self {
-            shards: [shards(), shards(), shards()],
-            rows: AtomicU64::new(0),
-            last: AtomicU64::new(0),
-        })
+    fn new(key_bytes: usize) -> Arc<Self> {
+        let new =
+            if key_bytes <= WORDS_SHORT * 8 { Shards::<WORDS_SHORT>::boxed } else { Shards::<WORDS>::boxed };
+        Arc::new(Self { trees: [new(), new(), new()], rows: AtomicU64::new(0), last: AtomicU64::new(0) })
     }
 
     /// The newest position in the layer.
@@ -67,17 +114,12 @@ impl Memtable {
     }
 
     /// All rows of a tree, in key order.
-    pub(crate) fn rows(&self, tree: usize) -> Vec<(Key, Value)> {
-        let shards = self.shards[tree].iter();
-        let mut rows: Vec<(Words, Value)> = shards
-            .flat_map(|shard| shard.read().iter().map(|(&key, &value)| (key, value)).collect::<Vec<_>>())
-            .collect();
-        rows.sort_unstable_by_key(|&(key, _)| key);
-        rows.into_iter().map(|(key, value)| (to_key(&key), value)).collect()
+    pub(crate) fn rows(&self, tree: usize) -> impl Iterator<Item = (Key, Value)> + use<> {
+        self.trees[tree].all()
     }
 
     fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
-        self.shards[tree][shard_of(owner)].read().get(&to_words(key)).copied()
+        self.trees[tree].get(shard_of(owner), key)
     }
 }
 
@@ -90,6 +132,8 @@ fn shard_of(owner: &[u8]) -> usize {
 
 /// The layers: one that takes rows, and sealed ones from the oldest to the newest.
 pub(crate) struct Memtables {
+    /// How long the longest key is.
+    key_bytes: usize,
     layers: RwLock<Layers>,
 }
 
@@ -99,9 +143,10 @@ struct Layers {
 }
 
 impl Memtables {
-    /// Nothing yet.
-    pub(crate) fn new() -> Self {
-        Self { layers: RwLock::new(Layers { active: Memtable::new(), sealed: Vec::new() }) }
+    /// Nothing yet. No key will be longer than `key_bytes`.
+    pub(crate) fn new(key_bytes: usize) -> Self {
+        let layers = Layers { active: Memtable::new(key_bytes), sealed: Vec::new() };
+        Self { key_bytes, layers: RwLock::new(layers) }
     }
 
     /// The layer that takes rows. Only the writer adds to it.
@@ -111,7 +156,7 @@ impl Memtables {
 
     /// Sets or removes a row.
     pub(crate) fn put(layer: &Memtable, tree: usize, owner: &[u8], key: Key, value: Value) {
-        layer.shards[tree][shard_of(owner)].write().insert(to_words(&key), value);
+        layer.trees[tree].put(shard_of(owner), &key, value);
         layer.rows.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -130,7 +175,7 @@ impl Memtables {
     pub(crate) fn seal(&self) {
         let mut layers = self.layers.write();
         if layers.active.rows.load(Ordering::Relaxed) > 0 || layers.active.last() > Sequence::START {
-            let full = std::mem::replace(&mut layers.active, Memtable::new());
+            let full = std::mem::replace(&mut layers.active, Memtable::new(self.key_bytes));
             layers.sealed.push(full);
         }
     }
@@ -155,7 +200,7 @@ impl Memtables {
         let sealed = self.layers.read().sealed.clone();
         let mut rows = BTreeMap::new();
         for layer in sealed {
-            rows.extend(layer.rows(tree).into_iter().filter(|(key, _)| key[0] == first_byte));
+            rows.extend(layer.rows(tree).filter(|(key, _)| key[0] == first_byte));
         }
         rows.into_iter().collect()
     }
@@ -230,10 +275,7 @@ struct Cursor {
 impl Cursor {
     fn peek(&mut self) -> Option<(Key, Value)> {
         if self.page.is_empty() && !self.ended {
-            let shard = self.layer.shards[self.tree][self.shard].read();
-            let from = self.from.as_ref().map(to_words);
-            let rows = shard.range((from, Bound::Excluded(to_words(&self.end))));
-            self.page.extend(rows.take(PAGE).map(|(key, &value)| (to_key(key), value)));
+            self.page = self.layer.trees[self.tree].page(self.shard, self.from.as_ref(), &self.end);
             self.ended = self.page.len() < PAGE;
             if let Some(&(last, _)) = self.page.back() {
                 self.from = Bound::Excluded(last);
@@ -248,6 +290,8 @@ mod tests {
     use super::*;
 
     const END: Key = [0xff; 40];
+    /// As long as the keys of integer ids, and of UUIDs.
+    const KEY_BYTES: [usize; 2] = [23, 39];
 
     fn rows(recent: &Memtables, after: Bound<Key>) -> Vec<(u8, Value)> {
         let mut range = recent.range(0, b"o", after, END);
@@ -261,57 +305,84 @@ mod tests {
 
     #[test]
     fn newer_layers_override_older_ones() {
-        let recent = Memtables::new();
-        let put = |n: u8, value| Memtables::put(&recent.active(), 0, b"o", key(&[n]), value);
-        put(1, Some([1; 6]));
-        put(2, Some([1; 6]));
-        recent.seal();
-        put(2, None);
-        put(3, Some([2; 6]));
-        recent.seal();
-        put(1, Some([3; 6]));
-        assert_eq!(recent.sealed(), 2);
-        assert_eq!(rows(&recent, Bound::Unbounded), [(1, Some([3; 6])), (2, None), (3, Some([2; 6]))]);
-        assert_eq!(rows(&recent, Bound::Excluded(key(&[1]))), [(2, None), (3, Some([2; 6]))]);
-        assert_eq!(recent.get(0, b"o", &key(&[2])), Some(None));
-        assert_eq!(recent.get(0, b"o", &key(&[9])), None);
-        let oldest = recent.oldest_sealed().unwrap();
-        assert_eq!(oldest.rows(0).len(), 2);
-        recent.drop_sealed(&oldest);
-        assert_eq!(recent.sealed(), 1);
+        for key_bytes in KEY_BYTES {
+            let recent = Memtables::new(key_bytes);
+            let put = |n: u8, value| Memtables::put(&recent.active(), 0, b"o", key(&[n]), value);
+            put(1, Some([1; 6]));
+            put(2, Some([1; 6]));
+            recent.seal();
+            put(2, None);
+            put(3, Some([2; 6]));
+            recent.seal();
+            put(1, Some([3; 6]));
+            assert_eq!(recent.sealed(), 2);
+            assert_eq!(rows(&recent, Bound::Unbounded), [(1, Some([3; 6])), (2, None), (3, Some([2; 6]))]);
+            assert_eq!(rows(&recent, Bound::Excluded(key(&[1]))), [(2, None), (3, Some([2; 6]))]);
+            assert_eq!(recent.get(0, b"o", &key(&[2])), Some(None));
+            assert_eq!(recent.get(0, b"o", &key(&[9])), None);
+            let oldest = recent.oldest_sealed().unwrap();
+            assert_eq!(oldest.rows(0).count(), 2);
+            recent.drop_sealed(&oldest);
+            assert_eq!(recent.sealed(), 1);
+        }
     }
 
     #[test]
     fn a_frozen_range_meets_nothing_that_is_put_later() {
-        let recent = Memtables::new();
-        let put = |n: u8, value| Memtables::put(&recent.active(), 0, b"o", key(&[n]), value);
-        (0..200).for_each(|n| put(n, Some([1; 6])));
-        recent.seal();
-        put(7, None);
-        let mut range = recent.range(0, b"o", Bound::Unbounded, END);
-        range.freeze();
-        put(3, None);
-        put(220, Some([2; 6]));
-        for n in 0..200 {
-            let value = if n == 7 { None } else { Some([1; 6]) };
-            assert_eq!(range.peek(), Some((key(&[n]), value)));
-            range.pass(&key(&[n]));
+        for key_bytes in KEY_BYTES {
+            let recent = Memtables::new(key_bytes);
+            let put = |n: u8, value| Memtables::put(&recent.active(), 0, b"o", key(&[n]), value);
+            (0..200).for_each(|n| put(n, Some([1; 6])));
+            recent.seal();
+            put(7, None);
+            let mut range = recent.range(0, b"o", Bound::Unbounded, END);
+            range.freeze();
+            put(3, None);
+            put(220, Some([2; 6]));
+            for n in 0..200 {
+                let value = if n == 7 { None } else { Some([1; 6]) };
+                assert_eq!(range.peek(), Some((key(&[n]), value)));
+                range.pass(&key(&[n]));
+            }
+            assert_eq!(range.peek(), None);
         }
-        assert_eq!(range.peek(), None);
     }
 
     #[test]
     fn long_ranges_come_in_pages() {
-        let recent = Memtables::new();
-        let wide = |n: u16| key(&n.to_be_bytes());
-        for n in 0..1_000 {
-            Memtables::put(&recent.active(), 0, b"o", wide(n), None);
+        for key_bytes in KEY_BYTES {
+            let recent = Memtables::new(key_bytes);
+            let wide = |n: u16| key(&n.to_be_bytes());
+            for n in 0..1_000 {
+                Memtables::put(&recent.active(), 0, b"o", wide(n), None);
+            }
+            let mut range = recent.range(0, b"o", Bound::Excluded(wide(9)), END);
+            for n in 10..1_000 {
+                assert_eq!(range.peek(), Some((wide(n), None)));
+                range.pass(&wide(n));
+            }
+            assert_eq!(range.peek(), None);
         }
-        let mut range = recent.range(0, b"o", Bound::Excluded(wide(9)), END);
-        for n in 10..1_000 {
-            assert_eq!(range.peek(), Some((wide(n), None)));
-            range.pass(&wide(n));
+    }
+
+    /// Whatever keys are inside, what comes out are the keys, in their order.
+    #[test]
+    fn keys_of_every_length_are_kept_and_ordered() {
+        for key_bytes in KEY_BYTES {
+            let recent = Memtables::new(key_bytes);
+            let long = |byte: u8, last: u8| {
+                let mut key = [byte; 40];
+                key[key_bytes - 1] = last;
+                key[key_bytes..].fill(0);
+                key
+            };
+            let keys = [long(0, 1), long(7, 6), long(7, 8), long(0x80, 0), long(0xff, 0xff)];
+            for key in keys.iter().rev() {
+                Memtables::put(&recent.active(), 2, &key[..9], *key, None);
+            }
+            let rows: Vec<Key> = recent.active().rows(2).map(|(key, _)| key).collect();
+            assert_eq!(rows, keys);
+            assert!(keys.iter().all(|key| recent.get(2, &key[..9], key) == Some(None)));
         }
-        assert_eq!(range.peek(), None);
     }
 }

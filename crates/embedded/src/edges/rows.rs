@@ -102,7 +102,7 @@ impl Rows {
         visible.fetch_max(next);
         let applied = |tree: Tree| shared.applied(trees[tree as usize].inner(), tree.name());
         let applied_at_open = [applied(Tree::Pairs)?, applied(Tree::Following)?, applied(Tree::Followers)?];
-        let (recent, flushing) = (Memtables::new(), Mutex::new(()));
+        let (recent, flushing) = (Memtables::new(key_len(Tree::Followers, ids)), Mutex::new(()));
         Ok(Self { ids, trees, sequence, shared, recent, flushing, applied_at_open })
     }
 

@@ -4,7 +4,7 @@
 //! one change. Nothing here waits for a disk. No code path waits for a second lock for writing while it holds one,
 //! so two readers' locks can be held together.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,6 +47,22 @@ pub(crate) struct KindGraph<K> {
     numbering: u64,
 }
 
+/// A hash of ids that nobody outside can foresee.
+#[derive(Clone, Copy)]
+pub(super) struct Hashing<'a> {
+    seed: u64,
+    shared: &'a SharedSeed,
+}
+
+impl<'a> BuildHasher for Hashing<'a> {
+    type Hasher = FoldHasher<'a>;
+
+    #[inline]
+    fn build_hasher(&self) -> FoldHasher<'a> {
+        FoldHasher::with_seed(self.seed, self.shared)
+    }
+}
+
 impl<K: IdEncoding> KindGraph<K> {
     /// No users, no edges.
     pub(crate) fn new() -> Self {
@@ -69,9 +85,13 @@ impl<K: IdEncoding> KindGraph<K> {
 
     #[inline]
     fn hash(&self, id: K) -> u64 {
-        let mut hasher = FoldHasher::with_seed(self.seed, &self.shared_seed);
-        id.hash(&mut hasher);
-        hasher.finish()
+        self.hashing().hash_one(id)
+    }
+
+    /// How ids are hashed.
+    #[inline]
+    pub(super) fn hashing(&self) -> Hashing<'_> {
+        Hashing { seed: self.seed, shared: &self.shared_seed }
     }
 
     /// The number of a user's shard, and the hash within it.
