@@ -1,11 +1,12 @@
 //! `resp`: checks and durable follows over the Redis protocol, Kinfolk and Redis alternately under the same client.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::dataset::Dataset;
-use crate::lean_client::{self, Batch, LeanClient, Requests};
+use crate::histogram::Histogram;
+use crate::lean_client::{Batch, LeanClient, Measured, Requests};
 use crate::measurement::{Recorder, Row, Target};
 use crate::options::Options;
 use crate::postgres::Postgres;
@@ -87,7 +88,7 @@ struct Subject {
 }
 
 /// What a round measured of one server.
-struct Measured {
+struct Checked {
     per_second: f64,
     /// The server's microseconds for each check.
     cpu_us: f64,
@@ -126,8 +127,8 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     drop((kinfolk, redis));
-    for round in 1..=options.rounds {
-        measure_follows(&mut recorder, options, &data, &server, round)?;
+    for _ in 0..options.rounds {
+        measure_follows(&mut recorder, options, &data, &server)?;
     }
     server.stop()?;
     let notes = vec![
@@ -217,19 +218,19 @@ impl Load {
         Ok(())
     }
 
-    fn record(&self, recorder: &mut Recorder, side: &str, measured: &Measured) {
+    fn record(&self, recorder: &mut Recorder, side: &str, measured: &Checked) {
         let key = &self.key;
         recorder.record(&format!("{side}_{key}"), measured.per_second);
         recorder.record(&format!("{side}_{key}_cpu"), measured.cpu_us);
         recorder.record(&format!("{side}_{key}_p99"), measured.p99_ms);
     }
 
-    fn measure(&mut self, options: &Options, subject: &mut Subject) -> Result<Measured> {
+    fn measure(&mut self, options: &Options, subject: &mut Subject) -> Result<Checked> {
         subject.client.run(&mut self.requests, WARM_UP)?;
         let before = cpu_seconds(subject.process);
         let measured = subject.client.run(&mut self.requests, options.round_time())?;
         let checks = measured.batches as f64 * self.checks as f64;
-        Ok(Measured {
+        Ok(Checked {
             per_second: checks / measured.elapsed.as_secs_f64(),
             cpu_us: (cpu_seconds(subject.process) - before) * 1e6 / checks,
             p99_ms: measured.latency.percentile_ms(0.99),
@@ -237,25 +238,37 @@ impl Load {
     }
 }
 
-/// Durable follows of users at random from many connections, each command a request of its own. Another round sends other ones.
-pub fn durable_adds(
-    options: &Options,
-    survey: &Survey,
-    server: &Server,
-    round: u32,
-) -> Result<lean_client::Measured> {
+/// What durable follows of a server cost.
+pub struct Adds {
+    pub per_second: f64,
+    /// The server's microseconds for each.
+    pub cpu_us: f64,
+    pub latency: Histogram,
+}
+
+/// Durable follows of users at random from many connections, each command a request of its own.
+pub fn durable_adds(options: &Options, survey: &Survey, server: &Server) -> Result<Adds> {
     /// No server does more.
     const PER_SECOND_MAX: u64 = 150_000;
-    let mut random = Random::new(0xadd5 + u64::from(round));
-    let batches = (0..options.seconds * PER_SECOND_MAX).map(|_| {
+    // Other ones in each run: a follow that exists already costs less.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let mut random = Random::new(now.as_nanos() as u64);
+    let count = options.seconds * PER_SECOND_MAX;
+    let batches = (0..count).map(|_| {
         let Pair { follower, followee } = survey.users.random_pair(&mut random);
         let mut batch = Batch::new();
         batch.add(&["SADD", &format!("following:{follower}"), &followee.to_string()], ":1\r\n".len());
         batch
     });
-    let mut requests = Requests::new(batches.collect());
-    LeanClient::connect(server.resp, Some(&server.key), WRITERS as usize)?
-        .run(&mut requests, options.round_time())
+    let mut requests = Requests::of_writes(batches.collect());
+    let mut client = LeanClient::connect(server.resp, Some(&server.key), WRITERS as usize)?;
+    let before = cpu_seconds(server.process());
+    let Measured { batches, ones, elapsed, latency } = client.run(&mut requests, options.round_time())?;
+    let cpu = cpu_seconds(server.process()) - before;
+    ensure!(batches <= count, "the server takes more than {PER_SECOND_MAX} follows a second: encode more");
+    ensure!(ones * 2 >= batches, "of {batches} follows, only {ones} were new");
+    let commands = batches as f64;
+    Ok(Adds { per_second: commands / elapsed.as_secs_f64(), cpu_us: cpu * 1e6 / commands, latency })
 }
 
 fn measure_follows(
@@ -263,15 +276,11 @@ fn measure_follows(
     options: &Options,
     data: &Dataset,
     server: &Server,
-    round: u32,
 ) -> Result<()> {
-    let before = cpu_seconds(server.process());
-    let follows = durable_adds(options, &data.survey, server, round)?;
-    let cpu = cpu_seconds(server.process()) - before;
-    let per_second = follows.per_second();
+    let Adds { per_second, cpu_us, latency } = durable_adds(options, &data.survey, server)?;
     recorder.record("follow", per_second);
-    recorder.record_ms("follow", &follows.latency);
-    recorder.record("follow_cpu", cpu * 1e6 / follows.batches as f64);
+    recorder.record_ms("follow", &latency);
+    recorder.record("follow_cpu", cpu_us);
     if !options.without_postgres {
         let upserts = upserts(options, data)?;
         recorder.record("postgres", upserts);

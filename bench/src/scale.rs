@@ -181,11 +181,9 @@ fn measure_follows(
     survey: &Survey,
     server: &Server,
 ) -> Result<()> {
-    let before = cpu_seconds(server.process());
-    let follows = durable_adds(options, survey, server, 1)?;
-    let cpu = cpu_seconds(server.process()) - before;
-    recorder.record("follow", follows.per_second());
-    recorder.record("follow_cpu", cpu * 1e6 / follows.batches as f64);
+    let follows = durable_adds(options, survey, server)?;
+    recorder.record("follow", follows.per_second);
+    recorder.record("follow_cpu", follows.cpu_us);
     Ok(())
 }
 

@@ -103,10 +103,10 @@ impl<P: Profile> Server<P> {
     /// Serves until a signal stops it, then drains and closes. Calls `announce` once, when it is ready, unless a signal came
     /// before. If a part of it fails, the whole server stops with an error, so that a supervisor can restart it.
     pub(crate) fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
-        // Before any thread is started, which inherits it.
+        // Before the threads that serve are started: they inherit it.
         #[cfg(target_os = "linux")]
         if let Err(error) = time_slices::shorten() {
-            tracing::debug!(%error, "threads keep the usual time slices");
+            tracing::info!(%error, "threads keep the usual time slices");
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
