@@ -15,7 +15,7 @@ use crate::disk::id_encoding::IdEncoding;
 /// How many users are looked up at a time: as many reads of memory as a processor has under way.
 const TOGETHER: usize = 32;
 
-/// Looking up a user takes as long as reading the ids of so many followees, which need no locks and lie close together.
+/// Looking up a user takes as long as reading the ids of so many followees, which share a lock and lie close together.
 const LISTED_TIMES: usize = 4;
 
 /// A few values, one for each user that is looked up.
