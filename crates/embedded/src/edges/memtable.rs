@@ -71,6 +71,7 @@ impl<const N: usize> Shards<N> {
 
 impl<const N: usize> TreeRows for Shards<N> {
     fn put(&self, shard: usize, key: &Key, value: Value) {
+        debug_assert!(key[N * 8..].iter().all(|&byte| byte == 0), "a key is as long as was said");
         self.0[shard].write().insert(to_words(key), value);
     }
 

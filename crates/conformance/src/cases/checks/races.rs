@@ -90,7 +90,7 @@ fn reads_meanwhile_leave_nothing_behind<S: GraphStore>(subject: &Subject<S>) {
         at_once(3, |thread| match thread {
             0 => {
                 // Later in some rounds: which thread comes first is otherwise up to the scheduler, which may choose alike every time.
-                thread::sleep(Duration::from_micros(200 * (round % 4)));
+                thread::sleep(Duration::from_micros(200 * (round / 2 % 4)));
                 _ = if follows { subject.follow(1, 2) } else { subject.unfollow(1, 2) };
             }
             _ => {
